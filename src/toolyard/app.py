@@ -199,11 +199,16 @@ class AgentApplication:
         call_id: str | None = None,
         session: str | None = None,
         timeout: float | None = None,
+        by_person: bool = False,
         on_event: Observer | None = None,
     ) -> ToolResult:
-        """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
+        """Call a tool along the whole path; `on_event` hears of everything that happens on it.
+
+        What a model changes it must have read before in the same session; `by_person` says that no model wrote this.
+        """
         calls, settings = await self._lifecycle.for_call(agent, session)
-        return await calls.call(self._new_call(name, arguments, call_id, timeout), settings, on_event)
+        call = self._new_call(name, arguments, call_id, timeout, by_person=by_person)
+        return await calls.call(call, settings, on_event)
 
     async def call_tools(
         self,
@@ -248,11 +253,11 @@ class AgentApplication:
         return tool_messages(results, format)
 
     async def preview_tool(
-        self, name: str, arguments: JsonObject | str, *, agent: str | None = None
+        self, name: str, arguments: JsonObject | str, *, agent: str | None = None, by_person: bool = False
     ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         calls, settings = await self._lifecycle.for_call(agent)
-        return await calls.preview(self._new_call(name, arguments), settings)
+        return await calls.preview(self._new_call(name, arguments, by_person=by_person), settings)
 
     def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
@@ -370,10 +375,16 @@ class AgentApplication:
         return features_of(await self._lifecycle.current(), agent, tags=tags, models=models)
 
     def _new_call(
-        self, name: str, arguments: JsonObject | str, call_id: str | None = None, timeout: float | None = None
+        self,
+        name: str,
+        arguments: JsonObject | str,
+        call_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        by_person: bool = False,
     ) -> ToolCall:
         id = call_id or f"call_{self._lifecycle.options.session}_{next(self._numbers)}"
-        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout)
+        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout, by_person=by_person)
 
 
 def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:

@@ -73,6 +73,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it came as a call of its own kind for free text, which its result has to follow."""
     timeout: float | None = None
     """How many seconds it may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote it, and no model: who needs not have looked by a tool before changing something."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +131,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
     timeout: float | None = None
     """How many seconds the call may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote the call, and no model."""
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 Part = TypeVar("Part", bound=msgspec.Struct)
 Known = TypeVar("Known", bound=msgspec.Struct)
+Shared = TypeVar("Shared")
 
 
 class Processes(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +46,15 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caches:
-    """What outlives a configuration that is read again: files in the user's cache folder, and imported modules."""
+    """What outlives a configuration that is read again: files in the user's cache folder, imported modules, and what
+    sources of one kind know together.
+    """
 
     def __init__(self, folder: Path, *, kept: bool = True) -> None:
         self.folder = folder
         self._kept = kept
         self._by_name: dict[str, ContentCache[msgspec.Struct]] = {}
+        self._shared: dict[type[Any], Any] = {}
 
     @cached_property
     def modules(self) -> ModuleCache:
@@ -63,6 +67,13 @@ class Caches:
         if name not in self._by_name:
             self._by_name[name] = ContentCache(self.folder / f"{name}.json" if self._kept else None, kind)
         return self._by_name[name]  # type: ignore[return-value]  # as above
+
+    def shared(self, kind: type[Shared]) -> Shared:
+        """The one of its kind that the sources of an application share; made when it is first asked for."""
+        if kind not in self._shared:
+            self._shared[kind] = kind()
+        made: Shared = self._shared[kind]
+        return made
 
     def save(self) -> None:
         for cache in self._by_name.values():

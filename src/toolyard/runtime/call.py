@@ -167,6 +167,7 @@ class PendingCall:
             spill_name=file_name(self.call.id),
             given=self.call.arguments,
             timeout=self.call.timeout,
+            by_person=self.call.by_person,
             ask_person=self._ask_person,
         )
 
