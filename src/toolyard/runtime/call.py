@@ -450,6 +450,7 @@ class PendingCall:
             policy=sandbox.policy,
             refused=refused,
             refused_sockets=sandbox.take_refused_sockets(),
+            nested=sandbox.layout.nested,
             writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
             own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
             has_mounts=sandbox.name.partition(" ")[0] != "landlock",

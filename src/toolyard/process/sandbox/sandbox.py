@@ -27,6 +27,7 @@ from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.packages.caches import make_cache_folder
@@ -64,6 +65,7 @@ class Sandbox:
         self.common = common or CommonFolder()
         self._owns_common = common is None
         self._layout: Layout | None = None
+        self._walk = RepositoryWalk()
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
         self._tried_again: set[Backend] = set()
@@ -112,8 +114,8 @@ class Sandbox:
         if self._layout is None:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
-            layout = lay_out(self.paths)
-            self._layout = layout.looking() if self.policy.looking else layout
+            self._walk = RepositoryWalk()
+            self._layout = lay_out(self.paths).looking() if self.policy.looking else lay_out(self.paths, self._walk)
         return self._layout
 
     @property
@@ -378,7 +380,10 @@ class Sandbox:
 
     def _exchange(self, *, at_end: bool = False) -> None:
         if self._repositories:
+            from toolyard.process.sandbox.git.workspace_repositories import finish_removals
+
             self._notes += self._repositories.exchange(at_end=at_end)
+            self._notes += [f"[git: the worktree {one} is removed]" for one in finish_removals(self.layout.nested)]
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -423,7 +428,8 @@ class Sandbox:
     def _list_guards(self) -> str:
         """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
         listed = os.path.join(self.folder().path, "guards")
-        paths = [path for path in self.layout.guards() if self.layout.rules[path] in ("read", "repository")]
+        rules, nested = self.layout.rules, self.layout.nested
+        paths = [path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in nested]
         with open(listed, "wb") as file:
             file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
         self._replaced = ReplacedFiles(listed)
@@ -462,6 +468,7 @@ class Sandbox:
             self._guarded,
             repositories=[one.git for one in self.layout.repositories],
             sealed=self._sealed(),
+            walk=self._walk,
         )
         self._is_in_use = True
 

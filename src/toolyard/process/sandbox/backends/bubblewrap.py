@@ -100,14 +100,20 @@ class Bubblewrap(NamedTuple):
 
 
 def private_git_folders(layout: Layout, folder: SharedFolder, common: CommonFolder) -> list[PrivateGitFolder]:
-    """The folders that git inside has in the place of others, in memory where they can be, but for new objects."""
+    """The folders that git inside has in the place of others, in memory where they can be, but for new objects.
+
+    Those of repositories below are whole where new objects are, which saves a mount for each.
+    """
     if not layout.repositories:
         return []
     store = os.path.join(common.objects, os.path.basename(folder.path))
-    return [
-        PrivateGitFolder(one, f"{folder.path}/git-{number}", f"{store}-{number}")
+    places = [
+        (f"{store}-{number}", f"{store}-{number}/objects")
+        if one.is_nested
+        else (f"{folder.path}/git-{number}", f"{store}-{number}")
         for number, one in enumerate(layout.repositories)
     ]
+    return [PrivateGitFolder(one, *place) for one, place in zip(layout.repositories, places, strict=True)]
 
 
 def maps_owners(layout: Layout) -> bool:

@@ -20,13 +20,16 @@ from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_o
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolyard.process.sandbox.draft import LayoutDraft
+    from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 
 
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
+MOST_NESTED = 512
+"""The most repositories and pointers below that are guarded: each takes a mount, and so does the folder it is in."""
 NEEDED = ("HEAD", "objects", "refs")
 """What a folder is a repository by."""
 
@@ -55,20 +58,53 @@ def is_new(git: str) -> bool:
     return is_empty_repository(git) or entries_of(git) in ([], ["objects"])
 
 
-def guard_main(draft: LayoutDraft, git: str) -> None:
+def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk) -> None:
+    """Repositories in folders below a workspace, which git outside obeys as well: their owner's editor may be there.
+
+    A pointer can only be read; so can a repository that is made up otherwise than usual, and those beyond a number.
+    """
+    known = {*roots, *(f"{root}/.git" for root in roots), *(one.git for one in draft.repositories)}
+    writable = [path for path, access in draft.rules.items() if access == "write"]
+    closed = {path for path in draft.guards if not any(is_inside(inner, path) for inner in writable)}
+    for git in walk.repositories(roots, closed, with_late=False):
+        if git in known or not draft.can_write(git) or (is_new(git) and os.path.basename(git) == ".git"):
+            continue
+        if len(draft.nested) < MOST_NESTED:
+            draft.nested[git] = guard_below(draft, git)
+
+
+def guard_below(draft: LayoutDraft, git: str) -> str:
+    """One of them; tells why it can only be read inside."""
+    number = sum(one.is_nested for one in draft.repositories)
+    reason = "" if number < MOST_REPOSITORIES else f"there are more than {MOST_REPOSITORIES} repositories below"
+    if os.path.islink(git):
+        draft.guard(os.path.realpath(git))
+        return "it is a link"
+    if os.path.isfile(git):
+        draft.guard(git)
+        return ""
+    if not reason and is_usual(git) and os.stat(git).st_uid == os.geteuid():
+        guard_main(draft, git, is_nested=True)
+        return ""
+    guard_named(draft, git)
+    draft.guard(git)
+    return reason or "it is made up otherwise than usual"
+
+
+def guard_main(draft: LayoutDraft, git: str, *, is_nested: bool = False) -> None:
     """A repository with all that belongs to it. One that is made up otherwise than usual can only be read inside."""
     guard_named(draft, git)
     if not is_usual(git):
         draft.guard(git)
         return
-    give_private_part(draft, InsideRepository(git))
+    give_private_part(draft, InsideRepository(git, is_nested=is_nested))
     modules = [path for _, path in zip(range(MOST_REPOSITORIES + 1), modules_of(git), strict=False)]
     if len(modules) > MOST_REPOSITORIES or None in modules:
         draft.guard(os.path.join(git, "modules"))
         return
     for path in modules:
         if path and is_usual(path):
-            give_private_part(draft, InsideRepository(path))
+            give_private_part(draft, InsideRepository(path, is_nested=is_nested))
             guard_named(draft, path)
 
 

@@ -10,8 +10,10 @@ import contextlib
 import os
 from typing import NamedTuple
 
+from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_of, text_of
 from toolyard.files.removal import remove_tree
+from toolyard.process.sandbox.git.submodules import entries_of
 from toolyard.process.sandbox.mount_points import REPOSITORY
 
 TYPE_CHECKING = False
@@ -39,6 +41,8 @@ class InsideRepository(NamedTuple):
     """Whether there is no repository yet, only room for one."""
     is_below_another: bool = False
     """Whether what is to be new lies in another repository, which git must go on finding from there."""
+    is_nested: bool = False
+    """Whether it lies in a folder below the workspace, of which there can be many, so that it must not cost much."""
 
     def mount_points(self) -> list[MountPoint]:
         """What has to be there so that it can be mounted; parents first.
@@ -56,8 +60,13 @@ class InsideRepository(NamedTuple):
             return []
         with contextlib.suppress(OSError), os.scandir(self.git) as entries:
             found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            return [f"{self.git}/{name}" for name in sorted(found) if name not in EXCHANGED][:MOST_SHOWN]
+            shown = [name for name in sorted(found) if name not in EXCHANGED and not self._is_idle(name)]
+            return [f"{self.git}/{name}" for name in shown][:MOST_SHOWN]
         return []
+
+    def _is_idle(self, name: str) -> bool:
+        """Whether a folder of hooks has nothing but samples in it, so that a mount would be spent for nothing."""
+        return self.is_nested and name == "hooks" and not any(map(is_hook, entries_of(f"{self.git}/hooks")))
 
 
 class PrivateGitFolder:
@@ -74,13 +83,10 @@ class PrivateGitFolder:
         git = self.repository.git
         for path in (self.place, self.objects):
             remove_tree(path)
-        for path in (
-            f"{self.place}/objects",
-            f"{self.place}/{REAL_OBJECTS}",
-            f"{self.objects}/info",
-            f"{self.objects}/pack",
-        ):
-            os.makedirs(path)
+        for path in (f"{self.place}/objects", f"{self.place}/{REAL_OBJECTS}", self.objects):
+            os.makedirs(path, exist_ok=True)
+        for name in ("info", "pack"):
+            os.mkdir(f"{self.objects}/{name}")
         if not self.repository.is_new:
             os.makedirs(f"{self.place}/refs")
         with open(f"{self.objects}/info/alternates", "wb") as file:
@@ -91,8 +97,15 @@ class PrivateGitFolder:
     def mounts(self) -> Iterator[str]:
         """Options for bubblewrap."""
         git = self.repository.git
-        yield from ("--bind", self.place, git, "--bind", self.objects, f"{git}/objects")
+        yield from ("--bind", self.place, git)
+        if not is_inside(self.objects, self.place):
+            yield from ("--bind", self.objects, f"{git}/objects")
         yield from ("--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+
+
+def is_hook(name: str) -> bool:
+    """Whether git runs a file in the folder of hooks, as far as its name tells."""
+    return "." not in name
 
 
 def is_like_git(names: Collection[str]) -> bool:

@@ -6,14 +6,15 @@ import contextlib
 import os
 from typing import Any
 
+from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
-from toolyard.process.sandbox.git.submodules import modules_of
+from toolyard.process.sandbox.git.submodules import entries_of, modules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
 
@@ -79,6 +80,25 @@ class WorkspaceRepositories:
             git, place, known_file, objects=objects, roots=self._roots, program=self._program, is_new=is_new
         )
         return self._exchanges[git]
+
+
+def finish_removals(pointers: Iterable[str]) -> list[str]:
+    """Remove what is left of worktrees that git inside removed: the pointer, which is guarded, and its folder.
+
+    That is done where the repository does not know the worktree any more, and nothing else is in the folder.
+    """
+    gone = []
+    for pointer in pointers:
+        folder = os.path.dirname(pointer)
+        own = os.path.join(folder, text_of(pointer).removeprefix("gitdir: ").rstrip("\r\n"))
+        repository, _, name = own.rpartition(f"{os.sep}worktrees{os.sep}")
+        is_unknown = name and os.path.isfile(f"{repository}/HEAD") and not os.path.lexists(own)
+        if is_unknown and entries_of(folder) == [os.path.basename(pointer)]:
+            with contextlib.suppress(OSError):
+                os.unlink(pointer)
+                os.rmdir(folder)
+                gone.append(folder)
+    return gone
 
 
 def git_program() -> str:
