@@ -87,7 +87,7 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
-        self._is_in_use = False
+        self._is_in_use = self._is_running = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
@@ -171,7 +171,7 @@ class Sandbox:
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
         self._catch_up()
-        return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
+        return self._watch.changed() or (self._repositories is not None and self._repositories.is_outgrown)
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -333,6 +333,7 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
+        self._is_running = True
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -340,6 +341,7 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
+        self._is_running = False
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -382,7 +384,7 @@ class Sandbox:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
-            self._notes += self._repositories.exchange(at_end=at_end)
+            self._notes += self._repositories.exchange(at_end=at_end, is_quiet=not self._is_running)
             self._notes += [f"[git: the worktree {one} is removed]" for one in finish_removals(self.layout.nested)]
 
     def take_over_cleanup(self) -> None:

@@ -113,6 +113,25 @@ async def test_each_of_them_could_be_replaced_where_nothing_keeps_it_in(box, sce
     assert (box.folder / "ran").exists() or "in place" in what, "or the tests above would prove nothing"
 
 
+@pytest.mark.parametrize("kept_in", [True, False], ids=["inside", "where nothing keeps it in"])
+@pytest.mark.parametrize("tree", [".", "tree"])
+async def test_where_a_submodule_is_missing_nothing_can_be_made_that_git_steps_into(box, scene, tree, kept_in):
+    if tree == ".":
+        owners_git(scene, "submodule", "deinit", "-q", "-f", "module")
+    else:
+        owners_git(scene / tree, "merge", "-q", "main")
+    plant = (
+        f"P={tree}/module; mkdir -p $P; {ANOTHER}; cd $P; git -c user.name=a -c user.email=b commit -qm x --allow-empty"
+    )
+    if kept_in:
+        await attack(box, scene, tree, [plant, f"rmdir {tree}/module; {plant}", f"mv {tree}/module x; {plant}"])
+        return
+    env = os.environ | {name.decode(): value.decode() for name, value in box.env.items()}
+    subprocess.run(["bash", "-c", plant], cwd=scene, env=env, check=True)
+    use(scene / tree)
+    assert (box.folder / "ran").exists(), "or it would prove nothing"
+
+
 async def test_work_there_is_seen_outside(box, scene):
     children = box.mounts()
     commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m inside"
@@ -192,3 +211,24 @@ async def test_the_owner_can_remove_one_while_something_runs(box, scene):
     (scene / "go").touch()
     assert (await job).stdout.text == "lives\n"
     assert children.is_stale()
+
+
+ADD = "git -c protocol.file.allow=always submodule --quiet add ./store.git added; touch done"
+
+
+async def test_a_submodule_that_is_added_while_something_runs_is_known_outside_when_nothing_does(box, scene):
+    """Else git outside would step into it, and whoever still runs could make another repository of it."""
+    children = box.mounts()
+    job = asyncio.ensure_future(box.bash(children, f"{ADD}; until [ -e go ]; do sleep 0.01; done"))
+    await until((scene / "done").exists)
+    await children.sandbox.exchange_repositories()
+    assert any("stays inside until nothing runs there" in note for note in children.sandbox.take_notes())
+    assert "added" not in owners_git(scene, "ls-files")
+    (scene / "go").touch()
+    await job
+    await children.sandbox.exchange_repositories()
+    assert "added" in owners_git(scene, "ls-files").split()
+    assert children.is_stale(), "the next call has a sandbox that guards it"
+    await children.aclose()
+    assert str(scene / "added/.git") in box.mounts().sandbox.layout.nested
+    assert owners_git(scene / "added", "log", "--format=%s") == "one\n"

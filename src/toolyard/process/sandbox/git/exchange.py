@@ -16,7 +16,13 @@ from toolyard.process.sandbox.git.exchange_step import ExchangeStep, is_log_of_n
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
-from toolyard.process.sandbox.git.outgoing.index_limits import EVERYWHERE, limited, new_objects, paths_in
+from toolyard.process.sandbox.git.outgoing.index_limits import (
+    EVERYWHERE,
+    has_new_modules,
+    limited,
+    new_objects,
+    paths_in,
+)
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
 from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
 from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
@@ -86,6 +92,9 @@ class RepositoryExchange:
         self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
+        self.has_new_modules = False
+        """Whether git outside knows a submodule by now that was added inside, and that nothing guards there."""
+        self._is_quiet = True
         self._turn = threading.Lock()
 
     def fill(self) -> None:
@@ -108,12 +117,15 @@ class RepositoryExchange:
         has_changed = self._inside.has_changed() or self._outside.has_changed()
         return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
-    def exchange(self, *, at_end: bool = False) -> list[str]:
-        """Bring each side what is new on the other; tells what could not be, each once."""
+    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be, each once.
+
+        `is_quiet` tells whether nothing runs inside.
+        """
         if self.is_lost:
             return []
         with self._turn:
-            self._must_try_again = False
+            self._must_try_again, self._is_quiet = False, is_quiet
             try:
                 notes = [TOO_LARGE] if self._is_too_large else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
             except TooManyFiles as error:
@@ -234,12 +246,16 @@ class RepositoryExchange:
             index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
         except ValueError as error:
             return [f"[git: {name} stays inside: {error}]"]
+        if (is_more := has_new_modules(index, before)) and not self._is_quiet:
+            self._must_try_again = True
+            return [f"[git: {name} stays inside until nothing runs there: git outside would step into a new submodule]"]
         wanted = new_objects(index, before)
         if self._objects.there(wanted) != wanted:
             return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
         value, written = staged_value(index), {name: index.written()}
         self._put(self._outside, step, step.outside, value, written)
         self._note_known(name, value)
+        self.has_new_modules |= is_more
         if value == step.inside:
             return []
         self._put(self._inside, step, step.inside, value, written)

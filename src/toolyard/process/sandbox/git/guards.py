@@ -16,7 +16,7 @@ from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
-from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, modules_of
+from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, missing_in, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def guard_below(draft: LayoutDraft, git: str) -> str:
         return "it is a link"
     if os.path.isfile(git):
         draft.guard(git)
+        if found := POINTER.match(text_of(git)):
+            guard_missing(draft, os.path.dirname(git), os.path.join(os.path.dirname(git), found[1], "index"))
         return ""
     if not reason and is_usual(git) and os.stat(git).st_uid == os.geteuid():
         guard_main(draft, git, is_nested=True)
@@ -91,9 +93,18 @@ def guard_below(draft: LayoutDraft, git: str) -> str:
     return reason or "it is made up otherwise than usual"
 
 
+def guard_missing(draft: LayoutDraft, top: str, index: str) -> None:
+    """The folders of submodules that are not there yet: git outside would step into what is made there."""
+    for folder in missing_in(top, index)[: MOST_NESTED - len(draft.nested)]:
+        draft.guard(folder)
+        draft.nested[folder] = "no submodule is there yet"
+
+
 def guard_main(draft: LayoutDraft, git: str, *, is_nested: bool = False) -> None:
     """A repository with all that belongs to it. One that is made up otherwise than usual can only be read inside."""
     guard_named(draft, git)
+    if os.path.basename(git) == ".git":
+        guard_missing(draft, os.path.dirname(git), os.path.join(git, "index"))
     if not is_usual(git):
         draft.guard(git)
         return
@@ -148,6 +159,7 @@ def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     back, common = (text_of(os.path.join(own, name)).rstrip("\r\n") for name in ("gitdir", "commondir"))
     if not own or not back or not common or os.path.realpath(back) != os.path.realpath(pointer):
         return
+    guard_missing(draft, root, os.path.join(own, "index"))
     git = os.path.realpath(os.path.join(own, common))
     if os.path.basename(git) == ".git" and own.startswith(git + "/worktrees/"):
         draft.add("write", [git])

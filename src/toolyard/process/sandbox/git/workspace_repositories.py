@@ -37,17 +37,18 @@ class WorkspaceRepositories:
             one.fill()
 
     @property
-    def is_lost(self) -> bool:
-        """Whether one of them was removed inside, so that only a new sandbox has it again."""
-        return any(one.is_lost for one in list(self._exchanges.values()))
+    def is_outgrown(self) -> bool:
+        """Whether only a new sandbox has all of them: one was removed inside, or has a new submodule to be guarded."""
+        return any(one.is_lost or one.has_new_modules for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
         return any(one.is_due() for one in list(self._exchanges.values()))
 
-    def exchange(self, *, at_end: bool = False) -> list[str]:
-        """Bring each side what is new on the other; tells what could not be."""
-        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(at_end=at_end)]
-        return notes + [note for one in self._new_modules() for note in one.exchange(at_end=at_end)]
+    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""
+        when = {"at_end": at_end, "is_quiet": is_quiet}
+        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
+        return notes + [note for one in self._new_modules() for note in one.exchange(**when)]
 
     def described(self) -> dict[str, Any]:
         """What whoever cleans up after us needs to exchange once more."""
