@@ -12,7 +12,13 @@ import json
 import os
 import threading
 
-from toolyard.process.sandbox.git.exchange_step import ExchangeStep, is_log_of_nothing, is_needed, read_known
+from toolyard.process.sandbox.git.exchange_step import (
+    ExchangeStep,
+    is_log_of_nothing,
+    is_needed,
+    left_by_name,
+    read_known,
+)
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
@@ -92,6 +98,8 @@ class RepositoryExchange:
         self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
+        self.left: dict[str, str] = {}
+        """Commits by their refs, or by HEAD, that are inside and could not be handed over so far."""
         self.has_new_modules = False
         """Whether git outside knows a submodule by now that was added inside, and that nothing guards there."""
         self._is_quiet = True
@@ -129,9 +137,11 @@ class RepositoryExchange:
             try:
                 notes = [TOO_LARGE] if self._is_too_large else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
             except TooManyFiles as error:
+                self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: nothing was handed over from inside: {error}]"]
             except OSError as error:
                 self._must_try_again = True
+                self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: not everything was handed over from inside: {error.strerror or error}]"]
         new = [note for note in notes if note not in self._told]
         self._told.update(new)
@@ -160,8 +170,12 @@ class RepositoryExchange:
         known = dict(self._known)
         steps = [ExchangeStep(name, known.get(name), inside.get(name), outside.get(name), patience) for name in changed]
         refusals = self._hand_over_objects([step for step in steps if step.is_from_inside], inner, outer)
+        self.left |= {
+            step.name: step.inside for step in steps if step.is_from_inside and step.has_commit and step.inside
+        }
         for step in steps:
             notes += self._settle(step, inner, outer, refusals)
+        self.left = {name: commit for name, commit in self.left.items() if self._known.get(name) != commit}
         self._remember(self._known)
         return notes
 
@@ -291,7 +305,10 @@ class RepositoryExchange:
         """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
         if not step.has_commit or step.inside is None or refusals.reason(step.name, step.inside):
             return ""
-        return self._kept.keep(step.name, step.inside, step.patience)
+        kept = self._kept.keep(step.name, step.inside, step.patience)
+        if kept and self.left.get(step.name) == step.inside:
+            del self.left[step.name]
+        return kept
 
     def _settle_conflict(self, step: ExchangeStep, outer: Mapping[str, bytes], refusals: Refusals) -> list[str]:
         """What changed on both sides: the owner's stays, and a commit from inside gets another name."""

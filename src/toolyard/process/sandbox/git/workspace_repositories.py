@@ -14,7 +14,7 @@ from toolyard.process.sandbox.git.submodules import entries_of, modules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
 
@@ -27,6 +27,7 @@ class WorkspaceRepositories:
         self._roots = list(roots)
         self._program = git_program() if program is None else program
         self._exchanges: dict[str, RepositoryExchange] = {}
+        self._told_left: dict[str, dict[str, str]] = {}
         for folder in folders:
             known = f"{folder.place}.known"
             self._add(folder.repository.git, folder.place, folder.objects, known, is_new=folder.repository.is_new)
@@ -48,7 +49,8 @@ class WorkspaceRepositories:
         """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""
         when = {"at_end": at_end, "is_quiet": is_quiet}
         notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
-        return notes + [note for one in self._new_modules() for note in one.exchange(**when)]
+        notes += [note for one in self._new_modules() for note in one.exchange(**when)]
+        return [*notes, *(self._keep_left() if at_end else ())]
 
     def described(self) -> dict[str, Any]:
         """What whoever cleans up after us needs to exchange once more."""
@@ -66,6 +68,22 @@ class WorkspaceRepositories:
                     found.append(self._add(git, place, f"{place}/objects", f"{one.place}.{number}.known", is_new=True))
                     self._share_objects(git, place)
         return found
+
+    def _keep_left(self) -> Iterator[str]:
+        """Keep what could not be handed over, since its folder is about to be removed; tells how to get it."""
+        for one in self._exchanges.values():
+            left, one.left = one.left, {}
+            if not left or self._told_left.get(one.git) == left:
+                continue
+            from toolyard.process.sandbox.git.outgoing.recovered import keep_work
+
+            self._told_left[one.git] = left
+            if kept := keep_work(one.git, left, one.objects, self._program):
+                names = ", ".join(kept.refs)
+                yield (
+                    f"[git: {names} of {one.git} could not be handed over, and is kept in {kept.place}; "
+                    f"to get it: {kept.command}]"
+                )
 
     def _share_objects(self, git: str, place: str) -> None:
         """A new one that is a clone of another of ours goes on using its objects."""
