@@ -238,13 +238,17 @@ class Sandbox:
 
             folders = private_git_folders(self.layout, self.folder(), self.common)
             self._repositories = WorkspaceRepositories(folders, self._worked_in())
-            self._repositories.fill()
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
         if choice.backend == "landlock":
             return confinement
         return replace(confinement, guards=self._list_guards())
+
+    def fill_repositories(self) -> None:
+        """Give git inside what is outside, while the keeper starts, before anything else does."""
+        if self._repositories:
+            self._repositories.fill()
 
     @property
     def group(self) -> ControlGroup:

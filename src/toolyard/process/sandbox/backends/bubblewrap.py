@@ -100,20 +100,14 @@ class Bubblewrap(NamedTuple):
 
 
 def private_git_folders(layout: Layout, folder: SharedFolder, common: CommonFolder) -> list[PrivateGitFolder]:
-    """The folders that git inside has in the place of others, in memory where they can be, but for new objects.
-
-    Those of repositories below are whole where new objects are, which saves a mount for each.
-    """
+    """The folders that git inside has in the place of others, in memory where they can be, but for new objects."""
     if not layout.repositories:
         return []
     store = os.path.join(common.objects, os.path.basename(folder.path))
-    places = [
-        (f"{store}-{number}", f"{store}-{number}/objects")
-        if one.is_nested
-        else (f"{folder.path}/git-{number}", f"{store}-{number}")
+    return [
+        PrivateGitFolder(one, f"{folder.path}/git-{number}", f"{store}-{number}")
         for number, one in enumerate(layout.repositories)
     ]
-    return [PrivateGitFolder(one, *place) for one, place in zip(layout.repositories, places, strict=True)]
 
 
 def maps_owners(layout: Layout) -> bool:

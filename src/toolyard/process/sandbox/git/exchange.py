@@ -12,6 +12,7 @@ import json
 import os
 import threading
 
+from toolyard.process.sandbox.git.compared_values import ComparedValues
 from toolyard.process.sandbox.git.exchange_step import (
     ExchangeStep,
     is_log_of_nothing,
@@ -61,6 +62,7 @@ TOO_LARGE = (
     "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
     "git pack-refs --all]"
 )
+NOT_HERE = "it belongs to a working tree that is not in the workspace"
 PATIENCE, PATIENCE_AT_END = 0.2, 3.0
 """Seconds that somebody else may hold a lock."""
 
@@ -86,11 +88,10 @@ class RepositoryExchange:
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(objects, git, program)
         self._staged_here = paths_in(self._roots, git)
-        self._id_length = 20
+        self._values = ComparedValues(self._roots, is_elsewhere=not self._staged_here)
         self._known_file = known_file
         self._known = read_known(known_file)
         self._kept = KeptCommits(self._outside, self._objects, self._known.values())
-        self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
         self._has_any = True
@@ -112,9 +113,10 @@ class RepositoryExchange:
         except TooManyFiles:
             self._is_too_large = True
             return
-        values = self._values(self._outside, contents)
+        values = self._values.of(self._outside, contents)
         if values:
             self._inside.fill(contents)
+            self._values.note_filled(self._inside, self._outside, contents)
         self._kept.note_owners((*values.values(), *commits_in(contents.get(STASH, b""))))
         self._remember(values)
 
@@ -149,9 +151,9 @@ class RepositoryExchange:
 
     def _exchange(self, patience: float) -> list[str]:
         inner, outer = self._inside.contents(), self._outside.contents()
-        self._id_length = 32 if self._config.has_long_ids() else 20
-        inside, outside = self._values(self._inside, inner), self._values(self._outside, outer)
-        notes = []
+        self._values.id_length = 32 if self._config.has_long_ids() else 20
+        inside, outside = self._values.of(self._inside, inner), self._values.of(self._outside, outer)
+        notes = [f"[git: {one} stays inside: {NOT_HERE}]" for one in self._values.staged_elsewhere(inner)]
         if self._known and not ("HEAD" in inside and self._inside.has_folder("refs")):
             self.is_lost = True
             return ["[git: the repository was removed inside; outside it stays, and the next call finds it again]"]
@@ -253,7 +255,7 @@ class RepositoryExchange:
 
     def _hand_over_index(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Give the owner what is staged inside, if it is there; what both sides get is the same."""
-        name, length = step.name, self._id_length
+        name, length = step.name, self._values.id_length
         before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
         try:
             prefixes = self._staged_here if name == "index" else EVERYWHERE
@@ -344,31 +346,16 @@ class RepositoryExchange:
             return
         with tree.locked(name, step.patience) as file:
             now = file.content()
-            is_expected = value_of(name, now, self._id_length, tree.content) in (expected, value)
+            is_expected = value_of(name, now, self._values.id_length, tree.content) in (expected, value)
             if not is_expected and not (now == EMPTY_HEAD and expected is None):
                 raise WasChanged(name)
             if value is None:
                 file.remove()
             else:
-                file.replace(written_anew(name, value, contents, self._id_length))
+                file.replace(written_anew(name, value, contents, self._values.id_length))
         if value is None:
             # git takes an empty folder of a rebase for one that waits
             tree.remove_empty(name, "" if is_of_operation(name) else name.partition("/")[0])
-
-    def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
-        """What is compared of each thing that may travel."""
-        refs = refs_in(contents)
-        if contents.get("HEAD") == EMPTY_HEAD and not refs:
-            return {}  # only room for a repository
-        before = self._compared.get(side.root, {})
-        compared = {}
-        for name, data in contents.items():
-            seen = before.get(name)  # the very same object as long as the file is the same
-            compared[name] = (
-                seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length, contents.get))
-            )
-        self._compared[side.root] = compared
-        return {name: value for name, (_, value) in compared.items() if value is not None} | refs
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""

@@ -18,7 +18,7 @@ from toolyard.process.sandbox.mount_points import REPOSITORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.process.sandbox.mount_points import MountPoint
 
@@ -83,10 +83,8 @@ class PrivateGitFolder:
         git = self.repository.git
         for path in (self.place, self.objects):
             remove_tree(path)
-        for path in (f"{self.place}/objects", f"{self.place}/{REAL_OBJECTS}", self.objects):
-            os.makedirs(path, exist_ok=True)
-        for name in ("info", "pack"):
-            os.mkdir(f"{self.objects}/{name}")
+        for path in (f"{self.place}/objects", f"{self.place}/{REAL_OBJECTS}", f"{self.objects}/info"):
+            os.makedirs(path)
         if not self.repository.is_new:
             os.makedirs(f"{self.place}/refs")
         with open(f"{self.objects}/info/alternates", "wb") as file:
@@ -97,10 +95,18 @@ class PrivateGitFolder:
     def mounts(self) -> Iterator[str]:
         """Options for bubblewrap."""
         git = self.repository.git
-        yield from ("--bind", self.place, git)
-        if not is_inside(self.objects, self.place):
-            yield from ("--bind", self.objects, f"{git}/objects")
+        yield from ("--bind", self.place, git, "--bind", self.objects, f"{git}/objects")
         yield from ("--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+
+
+def make_folders(folders: Sequence[PrivateGitFolder]) -> None:
+    """Make them anew, with room for all that is mounted in them: made later, it would look like a change."""
+    for one in folders:
+        one.make()
+        mounted = [*one.repository.shown(), *(other.repository.git for other in folders)]
+        for path in mounted:
+            if path != one.repository.git and is_inside(path, one.repository.git):
+                os.makedirs(one.place + path.removeprefix(one.repository.git), exist_ok=True)
 
 
 def is_hook(name: str) -> bool:
