@@ -12,7 +12,7 @@ import os
 import time
 from collections import deque
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
@@ -74,6 +76,8 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch = FileWatch()
         self._repositories: WorkspaceRepositories | None = None
+        self._git_folders: list[PrivateGitFolder] = []
+        """Those of repositories that are yet to be filled."""
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
@@ -233,11 +237,8 @@ class Sandbox:
             self._exchange(at_end=True)  # a keeper that was lost may have left something
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
-        if choice.backend != "landlock" and self.layout.repositories:
-            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
-
-            folders = private_git_folders(self.layout, self.folder(), self.common)
-            self._repositories = WorkspaceRepositories(folders, self._worked_in())
+        has_mounts = choice.backend != "landlock"
+        self._git_folders = private_git_folders(self.layout, self.folder(), self.common) if has_mounts else []
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
@@ -247,7 +248,11 @@ class Sandbox:
 
     def fill_repositories(self) -> None:
         """Give git inside what is outside, while the keeper starts, before anything else does."""
-        if self._repositories:
+        folders, self._git_folders = self._git_folders, []
+        if folders:
+            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
+
+            self._repositories = WorkspaceRepositories(folders, self._worked_in())
             self._repositories.fill()
 
     @property
@@ -465,7 +470,7 @@ class Sandbox:
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
                 "sealed": self._sealed(),
-                "repositories": self._repositories.described() if self._repositories else {},
+                "repositories": described(self._git_folders) if self._git_folders else self._described(),
             }
         )
         self._nested = self._nested or NestedRepositories(
@@ -477,6 +482,9 @@ class Sandbox:
             walk=self._walk,
         )
         self._is_in_use = True
+
+    def _described(self) -> dict[str, Any]:
+        return self._repositories.described() if self._repositories else {}
 
     def _sealed(self) -> list[str]:
         return sorted(self.layout.sealed().intersection(self._guarded))
