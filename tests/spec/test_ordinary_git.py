@@ -117,10 +117,10 @@ NESTED = [
     "cd sub && git worktree add -q ../sub-tree && git -C ../sub-tree commit -q --allow-empty -m there",
     "cd sub && git remote add up $PWD/../store.git && git push -q up topic && git fetch -q up && git gc -q && git fsck",
     "cd tree && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'in a tree' && git status",
+    "git -c protocol.file.allow=always submodule --quiet add ./store.git module && git -C module log --oneline",
     "git init -q made && git -C made -c user.name=a -c user.email=a@b commit -q --allow-empty -m made",
     "git clone -q sub made/clone && cd made/clone && git log --oneline && git status && cd ../.. && rm -rf made",
     "git -C sub worktree remove ../sub-tree && cp file sub/copied && mv sub/copied copied",
-    "git -c protocol.file.allow=always submodule --quiet add ./store.git module && git -C module log --oneline",
 ]  # fmt: skip
 
 

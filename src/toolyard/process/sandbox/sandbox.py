@@ -119,7 +119,7 @@ class Sandbox:
         if self._layout is None:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
-            self._walk = RepositoryWalk()
+            self._walk = RepositoryWalk(self.common.made_repositories)
             self._layout = lay_out(self.paths).looking() if self.policy.looking else lay_out(self.paths, self._walk)
         return self._layout
 
@@ -379,7 +379,9 @@ class Sandbox:
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
-        return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
+        moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
+        self.common.made_repositories |= self._walk.made
+        return moved
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""

@@ -74,6 +74,8 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._walk.repositories(self._roots, {top for top in self._sealed if self._is_sealed(top)}):
             moved |= self._disarm(git)
+            if git not in self._walk.known:
+                self._walk.made.add(git)
         for git in self._elsewhere():
             moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
