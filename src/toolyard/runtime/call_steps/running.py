@@ -46,6 +46,7 @@ def explanations(result: ToolResult, ready: ReadyCall, sandbox: Sandbox, refused
         policy=sandbox.policy,
         refused=sandbox.refusals_since(refused_before),
         refused_sockets=sandbox.take_refused_sockets(),
+        nested=sandbox.layout.nested,
         writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
         own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
         has_mounts=sandbox.name.partition(" ")[0] != "landlock",
