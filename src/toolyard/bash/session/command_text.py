@@ -7,6 +7,8 @@ import re
 MOST_PLAIN = 1000
 MOST_INLINE = 200
 """Bytes of a text that are sent with the command: bash reads those one by one, and a file is cheaper for more."""
+FIRST_KEPT = 10
+"""bash keeps descriptors for later from here on."""
 MOST_GROUPED = 16000
 """The same for a text that can be sent in no other way; far less than a pipe holds."""
 PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
@@ -35,6 +37,8 @@ BREAKS_COUNTING = re.compile(
 )
 BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
 """What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
+NAMES_HIGH = re.compile(r"(?<![\w.$/-])[1-9]\d(?=[<>])|(?<=[<>]&)[1-9]\d(?!\d)")
+"""A descriptor of two digits that is opened or used: from 10 on bash keeps its own while it runs a text."""
 TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
 BREAKS_INTEGRATION = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
@@ -75,6 +79,11 @@ def lists_traps(text: str) -> bool:
     return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
+def touches_traps(text: str) -> bool:
+    """Whether a text takes from a shell, if only for a while, what saves its state when it ends."""
+    return "trap" in text and (SETS_EXIT_TRAP.search(text) is not None or LISTS_TRAPS.search(text) is not None)
+
+
 def has_open_substitution(text: str) -> bool:
     """Whether `$(` or `<(` has no end. After such a text bash would go on with its own memory broken."""
     if text.count("(") == text.count(")"):
@@ -101,6 +110,11 @@ def may_exit(text: str) -> bool:
 def may_break_counting(text: str) -> bool:
     """Whether a text may turn POSIX mode on, or make LINENO something else."""
     return BREAKS_COUNTING.search(text) is not None
+
+
+def high_descriptors(text: str) -> range:
+    """Those that a text may want for itself, up to the highest that it names."""
+    return range(FIRST_KEPT, max(map(int, NAMES_HIGH.findall(text)), default=0) + 1)
 
 
 def may_trace(text: str) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, sets_exit_trap
+from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, touches_traps
 from toolyard.bash.session.command_writer import CommandWriter
 from toolyard.bash.session.control_channel import EVAL_PROBE, GREETING, PROBE, ControlChannel, ShellGone
 from toolyard.bash.session.handover import read_state
@@ -85,7 +85,7 @@ class Shell:
             self._control = opened.enter_context(contextlib.closing(ControlChannel(folder.path, self._on_record)))
             self._own_output = opened.enter_context(contextlib.closing(ShellOutput()))
             self._integration = ShellIntegration(self._control, folder, self._on_checked)
-            writer = CommandWriter(self._control, self._integration, folder)
+            writer = CommandWriter(self._control, self._integration, folder, self._open_files)
             self._writer = opened.enter_context(contextlib.closing(writer))
             self._opened = opened.pop_all()
         self._channel: OutputChannel | None = None
@@ -128,7 +128,7 @@ class Shell:
         else:
             command = self._new_command(text, transcript)
             lines = self._lines_with_streams(command, stdin, is_plain=word is not None)
-        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and sets_exit_trap(text))
+        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and touches_traps(text))
         lines = self._writer.after_snapshot(lines) if self._has_snapshot else lines
         self._control.send(lines)
         self.current = command
@@ -235,12 +235,18 @@ class Shell:
 
     def has_only_state(self) -> bool:
         """Whether nothing is lost if another goes on with its state: no process, open file or EXIT trap of its own."""
-        try:
-            open_files = os.listdir(f"/proc/{self.process.pid}/fd")
-        except OSError:  # what it has cannot be seen here
+        open_files = self._open_files()
+        if open_files is None:
             return False
         is_alone = not children_of(self.process.pid)
-        return is_alone and self._integration.saves_state and all(int(number) <= 2 for number in open_files)
+        return is_alone and self._integration.saves_state and max(open_files, default=0) <= 2
+
+    def _open_files(self) -> set[int] | None:
+        """Its descriptors; None where they cannot be seen."""
+        try:
+            return {int(number) for number in os.listdir(f"/proc/{self.process.pid}/fd")}
+        except OSError:
+            return None
 
     def finish(self) -> None:
         """Let it end by itself, which saves its state."""
@@ -387,9 +393,13 @@ class Shell:
             return
         # The trap may also run only now, after the command's own end; so the shell is asked in any case.
         status = 128 + signal.SIGINT if has_given_up else record.status
-        number = self._control.expect(lambda after: self._conclude(command, after._replace(status=status)))
+        number = self._control.expect(lambda after: self._conclude_after_signal(command, after._replace(status=status)))
         with contextlib.suppress(ShellGone, ShellError):
             self._control.send(self._integration.source_own("after") + b"\n" + self._control.ask(number))
+
+    def _conclude_after_signal(self, command: Command, record: Record) -> None:
+        self._integration.take_given_up()  # a signal that came too late for this command says nothing of the next
+        self._conclude(command, record)
 
     def _conclude(self, command: Command, record: Record) -> None:
         self._unconfirmed = None
