@@ -30,10 +30,10 @@ DEFINES = re.compile(
 LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
 SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
 EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
+FATAL_MESSAGE = re.compile(r"^\S.*\bline (\d+): ([^\s:]+): ([^\n]*)\n?\Z", re.MULTILINE)
 STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
 BREAKS_COUNTING = re.compile(
-    r"posix|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b",
-    re.IGNORECASE,
+    r"\bposix\b|POSIXLY_CORRECT|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b"
 )
 BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
 """What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
@@ -105,6 +105,21 @@ def may_stop_running(text: str) -> bool:
 def may_exit(text: str) -> bool:
     """Whether a text may end its shell on purpose, with status 1."""
     return EXITS.search(text) is not None
+
+
+def ends_in_what_is_fatal(output: str, text: str) -> bool:
+    """Whether the last thing that was printed is bash's complaint of what stops a script, and no `exit` is in its line.
+
+    A child may have complained so, and the shell then have left; most often that is one line.
+    """
+    found = FATAL_MESSAGE.search(output)
+    if found is None:
+        return False
+    line, name, message = found.groups()
+    lines = text.splitlines()
+    there = lines[int(line) - 1] if 0 < int(line) <= len(lines) else ""
+    is_meant = message == "unbound variable" or re.search(r"\$\{" + re.escape(name) + r":?\?", text) is not None
+    return is_meant and re.search(r"\bexit\b", there) is None
 
 
 def may_break_counting(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import (
@@ -11,6 +12,7 @@ from toolyard.bash.session.command_text import (
     MOST_INLINE,
     has_open_substitution,
     high_descriptors,
+    may_break_counting,
     may_break_integration,
     may_stop_running,
     may_trace,
@@ -80,18 +82,20 @@ class CommandWriter:
         before = self._counting(before + prepare, own_lines)
         if not integration.has_standard_words or LAST_STATUS.search(text):
             run = (b"(exit %d);" % last_status if last_status else b"((1));") + run  # after a request it is always 1
-        is_grouped = run.endswith(b"\n}")
+        has_trap = not integration.saves_state or sets_exit_trap(text)
+        # What drops a group leaves its streams as they are.
+        moves_streams = has_trap or run.endswith(b"\n}")
+        with_own_streams = partial(self._at_exit, own_lines=own_lines) if has_trap else with_streams
+        run = with_own_streams(run, stdin=stdin, output=output)
+        if may_break_counting(text):
+            self._control.can_count = False
+        if not moves_streams:
+            return before + run + self._control.ask_and_count(number) + after
         back = b"exec 2>&%d %d>&- >/dev/null 249<%b 249<&-" % (SPARE, SPARE, self._script.word)
         ask = b"2>&%d %b" % (SPARE, self._control.ask(number).strip())
-        if not integration.saves_state or sets_exit_trap(text):
-            run = self._at_exit(run, own_lines, stdin=stdin, output=output)
-            return before + run + ask + b"\n" + back + b"\n" + after
-        run = with_streams(run, stdin=stdin, output=output)
-        if is_grouped:  # what drops a group leaves its streams as they are
-            return before + run + ask + b"\n" + back + b"\n" + after
-        return before + run + self._control.ask_and_count(number) + after
+        return before + run + ask + b"\n" + back + b"\n" + after
 
-    def _at_exit(self, run: bytes, own_lines: int, *, stdin: bytes, output: bytes) -> bytes:
+    def _at_exit(self, run: bytes, *, own_lines: int, stdin: bytes, output: bytes) -> bytes:
         """The same for a shell that a trap of the user's may end, which prints where the shell itself prints by then.
 
         So that is the command's output for that long, beginning in a line that does not count.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, touches_traps
+from toolyard.bash.session.command_text import QUIET_BUILTINS, ends_in_what_is_fatal, plain_word, touches_traps
 from toolyard.bash.session.command_writer import CommandWriter
 from toolyard.bash.session.control_channel import EVAL_PROBE, GREETING, PROBE, ControlChannel, ShellGone
 from toolyard.bash.session.handover import read_state
@@ -94,6 +94,8 @@ class Shell:
         self._aborted: Command | None = None
         self._has_snapshot = False
         self._has_greeted = False
+        self._is_end_unclear = False
+        """Whether it ended by an `exit`, or by what stops a script, and we do not know by which."""
         self._on_screen: Transcript | None = None
         """What is printed on the terminal goes here: to the last command, also a moment after its end."""
         self._unconfirmed: Record | None = None
@@ -318,6 +320,12 @@ class Shell:
             self._unconfirmed = record._replace(status=DROPPED) if was_dropped else record
             self._confirm(command)
 
+    def status_at_end(self, command: Command, output: str) -> int:
+        """Its status after it has ended: where only what the command printed tells why, by that."""
+        if self._is_end_unclear and ends_in_what_is_fatal(output, command.text):
+            self.status = FATAL
+        return self.status
+
     def own_text(self, text: str) -> str:
         """What a command printed, without what was meant for us."""
         return self._control.own_text(text)
@@ -445,8 +453,10 @@ class Shell:
 
     def _on_exit(self, exit_code: int) -> None:
         self.status = exit_code
-        if self.current and exit_code == 1 and self._integration.was_fatal(self.current.text):
-            self.status = FATAL
+        if self.current and exit_code == 1:
+            was_fatal = self._integration.was_fatal(self.current.text)
+            self._is_end_unclear = was_fatal is None
+            self.status = FATAL if was_fatal else exit_code
         if self.current:
             self.current.notify("ended")
 

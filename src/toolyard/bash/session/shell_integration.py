@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.bash.session.command_text import (
     lists_traps,
-    may_break_counting,
     may_define,
     may_exit,
     quoted,
@@ -129,13 +128,15 @@ class ShellIntegration:
         """Whether the shell skipped what was left of its command, since the last time."""
         return self._take("gave_up")
 
-    def was_fatal(self, text: str) -> bool:
+    def was_fatal(self, text: str) -> bool | None:
         """Whether the shell ended because of what stops a script as `${x:?}` does, and not by an `exit`.
 
-        The two look alike where a text or a function has an `exit` in it; then it counts as that.
+        The two look alike where a text or a function has an `exit` in it; then it is None.
         """
         state = self.saved_state()
-        return self._take("fatal") and state is not None and not may_exit(text) and EXIT_WORD.search(state) is None
+        if not self._take("fatal") or state is None:
+            return False
+        return None if may_exit(text) or EXIT_WORD.search(state) else True
 
     def _take(self, name: str) -> bool:
         try:
@@ -190,8 +191,6 @@ class ShellIntegration:
 
     def lines_before(self, text: str) -> bytes:
         """What precedes a text that may define words: from then on what bash itself prints is dropped."""
-        if may_break_counting(text):
-            self._control.can_count = False
         if not self.has_standard_words or not may_define(text):
             return b""
         self.has_standard_words = False
