@@ -31,6 +31,7 @@ LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
 SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
 EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
 FATAL_MESSAGE = re.compile(r"^\S.*\bline (\d+): ([^\s:]+): ([^\n]*)\n?\Z", re.MULTILINE)
+REPLACES_SHELL = re.compile(r"\bexec\s+(?!\d*[<>&]|\{\w+\}[<>])\S")
 STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
 BREAKS_COUNTING = re.compile(
     r"\bposix\b|POSIXLY_CORRECT|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b"
@@ -79,9 +80,11 @@ def lists_traps(text: str) -> bool:
     return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
-def touches_traps(text: str) -> bool:
-    """Whether a text takes from a shell, if only for a while, what saves its state when it ends."""
-    return "trap" in text and (SETS_EXIT_TRAP.search(text) is not None or LISTS_TRAPS.search(text) is not None)
+def may_lose_state(text: str) -> bool:
+    """Whether a text may end its shell without the trap that saves its state: with another, or with none."""
+    if "trap" in text and (SETS_EXIT_TRAP.search(text) or LISTS_TRAPS.search(text)):
+        return True
+    return "exec" in text and REPLACES_SHELL.search(text) is not None
 
 
 def has_open_substitution(text: str) -> bool:

@@ -268,11 +268,14 @@ class BashSession:
         """End a command as Ctrl-C does: what it printed is kept, and a trap of its own on SIGINT decides its status.
 
         The reply of one that runs goes to whoever runs it; only that of one that waits for input is given here.
+        One that has just come to its own end is left at that.
         """
-        if (shell := self._supervisor.current) and shell.current and not shell.waiting:
+        shell = self._supervisor.current
+        if shell and shell.waiting:
+            return await self.end_waiting()
+        if shell and shell.current:
             shell.current.notify("interrupted")
-            return None
-        return await self.end_waiting()
+        return None
 
     async def end_waiting(self) -> Reply:
         """End a command that waits for input."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.command_text import QUIET_BUILTINS, ends_in_what_is_fatal, plain_word, touches_traps
+from toolyard.bash.session.command_text import QUIET_BUILTINS, ends_in_what_is_fatal, may_lose_state, plain_word
 from toolyard.bash.session.command_writer import CommandWriter
 from toolyard.bash.session.control_channel import EVAL_PROBE, GREETING, PROBE, ControlChannel, ShellGone
 from toolyard.bash.session.handover import read_state
@@ -49,6 +49,7 @@ POSIX_VARIABLES = frozenset({b"POSIXLY_CORRECT", b"SHELLOPTS"})
 """Those by which a bash may start in POSIX mode."""
 DROPPED = 1
 """The status of a text that an error has dropped."""
+SYNTAX_ERROR = 2
 FATAL = 127
 """How `bash -c` ends at what stops a script; a bash that reads commands ends with 1."""
 NOTHING_TO_READ = b"/dev/null"
@@ -130,7 +131,7 @@ class Shell:
         else:
             command = self._new_command(text, transcript)
             lines = self._lines_with_streams(command, stdin, is_plain=word is not None)
-        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and touches_traps(text))
+        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and may_lose_state(text))
         lines = self._writer.after_snapshot(lines) if self._has_snapshot else lines
         self._control.send(lines)
         self.current = command
@@ -398,12 +399,16 @@ class Shell:
         has_given_up = may_have_given_up and self._integration.take_given_up()
         if not has_given_up and self._aborted is not command:
             self._conclude(command, record)
+            if record.status == SYNTAX_ERROR and "[[" in command.text:
+                with contextlib.suppress(ShellGone, ShellError):
+                    self._control.send(self._integration.reset_parser())
             return
         # The trap may also run only now, after the command's own end; so the shell is asked in any case.
         status = 128 + signal.SIGINT if has_given_up else record.status
         number = self._control.expect(lambda after: self._conclude_after_signal(command, after._replace(status=status)))
         with contextlib.suppress(ShellGone, ShellError):
-            self._control.send(self._integration.source_own("after") + b"\n" + self._control.ask(number))
+            after = self._integration.source_own("after") + b"\n" + self._control.ask(number)
+            self._control.send(self._integration.reset_parser() + after)
 
     def _conclude_after_signal(self, command: Command, record: Record) -> None:
         self._integration.take_given_up()  # a signal that came too late for this command says nothing of the next

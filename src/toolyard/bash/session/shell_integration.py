@@ -97,7 +97,7 @@ class ShellIntegration:
         folder.write("probe", self._control.ask(PROBE))
         folder.write("eval", self._control.ask(EVAL_PROBE) + b"\0")
         folder.write("dump", DUMP.replace(b"@FILE@", words["dumped"]))
-        skip = quoted(SKIP % (words["leaving"], quoted(folder.path), self._control.mark))
+        skip = quoted(SKIP % (quoted(folder.path), self._control.mark, words["leaving"]))
         folder.write("abort", give_up.replace(b"@SKIP@", skip))
         folder.write("after", given_up)
 
@@ -185,6 +185,15 @@ class ShellIntegration:
             first += b";%bexec%b" % (prefix, b"".join(b" %d<&-" % number for number in free))
         return Evaluation(b'%beval "%b"$\'\\n\'"$%b"' % (prefix, first, TEXT), load, own_lines=1)
 
+    def reset_parser(self) -> bytes:
+        """What lets bash read `[[` again after a malformed one: another error of syntax, which nobody sees.
+
+        In POSIX mode that would end the shell.
+        """
+        if not self._control.can_count:
+            return b""
+        return b"%beval ') # %b' &>/dev/null||((1))\n" % (self._prefix, self._control.mark)
+
     def source_own(self, script: str) -> bytes:
         """A trap on RETURN that reads finds nothing."""
         return self.source(quoted(self._folder.place(script))) + b" </dev/null"
@@ -212,7 +221,9 @@ class ShellIntegration:
         trap = b"\\builtin trap -p EXIT INT ERR DEBUG >|%b\n" % quoted(self._folder.place("trap"))
         run, load, _ = self.evaluating_file(quoted(self._folder.place("eval")))
         after, probe = self.source_own("after"), self.source_own("probe")
-        return after + b"\n" + trap + probe + b"\n" + load + run + b"\n" + self._control.ask(number)
+        return (
+            self.reset_parser() + after + b"\n" + trap + probe + b"\n" + load + run + b"\n" + self._control.ask(number)
+        )
 
     def _on_check(self, _: Record) -> None:
         if not self.word_works:
@@ -320,10 +331,14 @@ GIVE_UP = rb"""[[ $BASHPID == $$ ]] || \builtin exit 130
 }
 """
 """Makes the shell skip whatever is left of its command: while debugging, a DEBUG trap that fails skips a command, and
-with status 2, which is that of a bad pattern, also leaves a function or a sourced file. A child that has not begun yet
+with status 2, which is that of a bad number, also leaves a function or a sourced file. A child that has not begun yet
 has its parent's trap; what it must not do is to speak for its parent."""
-SKIP = rb"[[ -e %b || $BASH_COMMAND$BASH_SOURCE == @(*%b/*|*%b*) ]]||{ \builtin break 999;[[ x =~ [ ]];} 2>/dev/null"
-"""All but what comes from our folder, and the requests for records."""
+SKIP = (
+    rb"case $BASH_COMMAND$BASH_SOURCE in *%b/*|*%b*);;"
+    rb"*){ 3<%b||{ \builtin break 999;\builtin [ 0 -eq x ]&&((0));};} 2>/dev/null;;esac"
+)
+"""All but what comes from our folder, and the requests for records; and nothing once the shell is leaving. It has no
+`[[`, which bash cannot read after a malformed one."""
 GIVEN_UP = rb"""if [[ -s @UNDO@ ]]; then
 \builtin trap - DEBUG
 \builtin shopt -u extdebug
