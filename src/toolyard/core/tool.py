@@ -105,6 +105,13 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the whole that begins which was left out, in bytes."""
 
 
+class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a tool, or the path of its call, asks of the program that the call comes from, in words of MCP."""
+
+    method: str
+    params: JsonObject
+
+
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """All that a tool may know of the world it is called in."""
 

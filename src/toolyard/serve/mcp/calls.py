@@ -10,11 +10,12 @@ from toolyard.core.json_values import cut
 from toolyard.core.tool import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from toolyard.core.events import Event
-    from toolyard.permissions.verdict import Answer
-    from toolyard.serve.mcp.questions import ClientQuestion
+    from toolyard.core.tool import ClientRequest, Json
+
+    Report = Callable[[int, str], Awaitable[None]]
 
 
 LONGEST_MESSAGE = 16_384
@@ -23,65 +24,77 @@ CANCELLED = ToolResult(text="The call was cancelled.", failure="cancelled")
 
 
 class ServedCall:
-    """A call in a task of its own, so that neither a lost connection nor a question can leave it half done."""
+    """A call in a task of its own, so that neither a lost connection nor a question can leave it half done.
 
-    def __init__(self, *, can_ask: bool, report: Callable[[int, str], Awaitable[None]] | None = None) -> None:
-        self.can_ask = can_ask
+    It moves on from question to question to its result; whoever wants to know is told with `then`, in the same step of
+    the loop, since every further one would be waited for.
+    """
+
+    def __init__(self, *, capabilities: Json = None, report: Report | None = None) -> None:
+        self.capabilities = capabilities
+        """What its client can be asked."""
         self.progress = Progress(report) if report else None
-        self._task: asyncio.Task[ToolResult] | None = None
-        self._question: ClientQuestion | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self.asked: Mapping[str, ClientRequest] = {}
+        """What it waits for, by names."""
+        self._is_told = False
+        """Whether somebody was told of that."""
+        self._answers: asyncio.Future[Mapping[str, Json]] | None = None
         self._asking = asyncio.Lock()
-        self._moved = asyncio.Event()
+        self._outcome: ToolResult | Exception | None = None
+        self._go_on: Callable[[], None] | None = None
+        self._has_begun = self._given_up = False
+        self.task: asyncio.Task[None] | None = None
 
     def start(self, work: Callable[[], Coroutine[None, None, ToolResult]], on_end: Callable[[], None]) -> None:
         """Begin; `on_end` is called when it is over, whatever happened."""
-        self._task = asyncio.create_task(self._run(work))
+        self.task = asyncio.create_task(self._run(work, on_end))
 
-        def ended(_: object) -> None:
-            on_end()
-            self._moved.set()
+    def then(self, go_on: Callable[[], None]) -> None:
+        """Call this once when there is a result, or a question that nobody was told of; at once if there is."""
+        self._go_on = go_on
+        self._move()
 
-        self._task.add_done_callback(ended)
+    def step(self) -> ToolResult | Mapping[str, ClientRequest]:
+        """The result, or what is asked before there is one."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome or self.asked
 
-    async def next(self) -> ToolResult | ClientQuestion:
-        """Wait for the result, or for a question that comes before it."""
-        await self._moved.wait()
-        if self._task and self._task.done():
-            return CANCELLED if self._task.cancelled() else self._task.result()
-        if self._question is None:
+    def result(self) -> ToolResult:
+        """The result, of a call that asks nothing any more."""
+        step = self.step()
+        if not isinstance(step, ToolResult):
             raise RuntimeError("a call moves on with a result or with a question")
-        return self._question
+        return step
 
-    def answer(self, answer: Answer) -> None:
-        """Answer the question that `next` gave; one that waits no more is left alone."""
-        self._moved.clear()
-        if self._answer and not self._answer.done():
-            self._answer.set_result(answer)
-        if self._task and self._task.done():
-            self._moved.set()
+    async def next(self) -> ToolResult | Mapping[str, ClientRequest]:
+        """Wait for the result, or for a question that comes before it."""
+        moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.then(lambda: None if moved.done() else moved.set_result(None))
+        await moved
+        return self.step()
 
-    async def ask(self, question: ClientQuestion) -> Answer:
-        """Put a question to the person; one after the other, since a client shows one form at a time."""
+    def answer(self, answers: Mapping[str, Json]) -> None:
+        """Answer what is asked; what waits no more is left alone."""
+        if self._answers and not self._answers.done():
+            self.asked = {}
+            self._answers.set_result(answers)
+
+    async def ask(self, requests: Mapping[str, ClientRequest]) -> Mapping[str, Json]:
+        """Put questions to the client, and give what came back; some after the others, as a person is asked."""
         async with self._asking:
-            self._question = question
-            self._answer = asyncio.get_running_loop().create_future()
-            self._moved.set()
+            self.asked, self._answers = requests, asyncio.get_running_loop().create_future()
+            self._is_told = False
+            self._move()
             try:
-                return await self._answer
+                return await self._answers
             finally:
-                self._question = self._answer = None
-                if not (self._task and self._task.done()):
-                    self._moved.clear()
+                self.asked, self._answers = {}, None
 
     def cancel(self) -> None:
-        if self._task:
-            self._task.cancel()
-
-    async def ended(self) -> None:
-        """Wait until nothing of it runs."""
-        if self._task:
-            await asyncio.wait([self._task])
+        if self.task and self._has_begun:
+            self.task.cancel()
+        self._given_up = True
 
     def hear(self, event: Event) -> None:
         """Tell whoever wants to hear of progress what happens."""
@@ -92,20 +105,50 @@ class ServedCall:
         elif isinstance(event, OutputChunk):
             self.progress.add(event.text)
 
-    async def _run(self, work: Callable[[], Coroutine[None, None, ToolResult]]) -> ToolResult:
+    def _move(self) -> None:
+        if self._go_on and (self._outcome or (self.asked and not self._is_told)):
+            go_on, self._go_on = self._go_on, None
+            self._is_told = True
+            go_on()
+
+    async def _run(self, work: Callable[[], Coroutine[None, None, ToolResult]], on_end: Callable[[], None]) -> None:
+        self._has_begun = True
+        outcome: ToolResult | Exception = CANCELLED
         try:
-            result = await work()
+            outcome = CANCELLED if self._given_up else await work()
+            if self.progress:
+                await self.progress.aclose()
         except asyncio.CancelledError:
-            result = CANCELLED
-        if self.progress:
-            await self.progress.aclose()
-        return result
+            pass  # it has ended what it began
+        except Exception as error:
+            outcome = error
+        finally:
+            on_end()
+            self._outcome = outcome
+            self._move()
+
+
+async def take_to_end(call: ServedCall, ask: Callable[[ClientRequest], Awaitable[Json]]) -> ToolResult:
+    """Put each question of a call to its client; one that the call goes on without is taken back."""
+
+    async def ask_each() -> None:
+        call.answer({name: await ask(request) for name, request in call.asked.items()})
+
+    asking: asyncio.Task[None] | None = None
+    try:
+        while not isinstance(step := await call.next(), ToolResult):
+            asking = asyncio.create_task(ask_each())
+        return step
+    finally:  # whoever waited may have gone, and nobody else will ask for the result
+        call.cancel()
+        if asking:
+            asking.cancel()
 
 
 class Progress:
     """Sends what a call prints as it comes; what comes while something is being sent goes with the next."""
 
-    def __init__(self, report: Callable[[int, str], Awaitable[None]]) -> None:
+    def __init__(self, report: Report) -> None:
         self._report = report
         self._waiting: list[str] = []
         self._sender: asyncio.Task[None] | None = None

@@ -28,15 +28,15 @@ from toolyard.serve.mcp.messages import (
     RpcFault,
     check_envelope,
 )
-from toolyard.serve.mcp.questions import ELICITATION, can_elicit, elicitation
+from toolyard.serve.mcp.results import call_result
 from toolyard.serve.mcp.tool_server import CallRequest, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import ClientRequest, Json
+    from toolyard.serve.mcp.calls import ServedCall
     from toolyard.serve.mcp.line_wire import LineWire
-    from toolyard.serve.mcp.questions import ClientQuestion
     from toolyard.serve.mcp.tool_server import ToolServer
 
 log = logging.getLogger("toolyard.serve")
@@ -58,7 +58,11 @@ class LineServer:
         self._has_begun = False
         """Whether there was an `initialize`."""
         self._running: dict[object, asyncio.Task[None]] = {}
-        """The requests that are being answered, by their ids."""
+        """The requests that are being answered, by their ids, but for calls."""
+        self._calls: dict[object, ServedCall] = {}
+        """The calls under way, by the ids of their requests: they have tasks of their own."""
+        self._asking: dict[ServedCall, asyncio.Task[None]] = {}
+        """What waits for the client to answer a call's questions."""
         self._numbers = itertools.count(1)
         self._asked: dict[object, asyncio.Future[Json]] = {}
         """Our own requests to the client, by their ids."""
@@ -69,15 +73,15 @@ class LineServer:
     async def run(self) -> None:
         """Serve until the client closes its end; then end everything."""
         try:
-            async for line in self._wire.lines():
-                self._take(line)
+            await self._wire.read(self._take)
             await self._finish()
         finally:
-            tasks = [*self._running.values(), *([self._watch] if self._watch else [])]
+            tasks = [*self._running.values(), *self._asking.values(), *([self._watch] if self._watch else [])]
             for task in tasks:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks)
+            self._calls.clear()
             await self._conversation.end()
 
     async def _finish(self) -> None:
@@ -87,8 +91,11 @@ class LineServer:
         for waiting in self._asked.values():
             waiting.set_result(None)
         until = asyncio.get_running_loop().time() + LAST_ANSWERS
-        while self._running and self._wire.has_reader and asyncio.get_running_loop().time() < until:
-            await asyncio.wait(self._running.values(), timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+        while self._wire.has_reader and asyncio.get_running_loop().time() < until:
+            tasks = [*self._running.values(), *(one.task for one in self._calls.values() if one.task)]
+            if not tasks:
+                break
+            await asyncio.wait(tasks, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
 
     def _take(self, line: bytes | None) -> None:
         """Take one line; None for one that was too long."""
@@ -104,10 +111,12 @@ class LineServer:
             return self._settle(message)
         if message.id is msgspec.UNSET:
             return self._hear(message)
-        if message.id in self._running:
+        if message.id in self._running or message.id in self._calls:
             return self._refuse(message.id, INVALID_REQUEST, "a request with this id is under way")
-        if len(self._running) >= MOST_REQUESTS:
+        if len(self._running) + len(self._calls) >= MOST_REQUESTS:
             return self._refuse(message.id, INTERNAL_ERROR, f"{MOST_REQUESTS} requests are under way already")
+        if message.method == "tools/call":
+            return self._begin_call(message)
         self._running[message.id] = asyncio.create_task(self._answer(message))
         return None
 
@@ -119,30 +128,76 @@ class LineServer:
 
     def _hear(self, message: Message) -> None:
         id = (message.params or {}).get("requestId")
-        if message.method == "notifications/cancelled" and isinstance(id, str | int) and id in self._running:
+        if message.method != "notifications/cancelled" or not isinstance(id, str | int):
+            return
+        if id in self._running:
             self._running[id].cancel()
+        elif id in self._calls:
+            self._calls.pop(id).cancel()  # a request that was cancelled has no answer
 
     async def _answer(self, message: Message) -> None:
         try:
-            self._send({"id": message.id, "result": await self._result(message)})
-        except RpcFault as fault:
-            self._send({"id": message.id, "error": fault.error})
-        except Refused as refusal:
-            self._refuse(message.id, INVALID_PARAMS, str(refusal))
+            result = await self._result(message)
+            self._reply(message, lambda: result)
         except asyncio.CancelledError:
-            return  # a request that was cancelled has no answer
-        except Exception:  # a fault of ours must not end the connection, whose other calls go on
-            log.exception("%s failed", message.method)
-            self._refuse(message.id, INTERNAL_ERROR, "the server failed on this request; its log says how")
+            return
+        except Exception as error:
+            self._fail(message, error)
         finally:
             del self._running[message.id]
         await self._wire.drain()
 
+    def _begin_call(self, message: Message) -> None:
+        """Start a call, which is answered in the very step of the loop in which it ends."""
+        try:
+            if message.is_stateless:
+                check_envelope(message)
+            capabilities = message.meta.get(CAPABILITIES_KEY) if message.is_stateless else self._capabilities
+            request = call_request(message)
+            report = self._reporter(message)
+            call = self._conversation.begin(self._server.agent, request, capabilities=capabilities, report=report)
+        except Exception as error:
+            return self._fail(message, error)
+        self._calls[message.id] = call
+        go_on = self._answer_statelessly if message.is_stateless else self._answer_call
+        return call.then(lambda: go_on(message, request, call))
+
+    def _answer_statelessly(self, message: Message, request: CallRequest, call: ServedCall) -> None:
+        """Answer with the result, or with questions; the next request goes on then."""
+        if self._calls.pop(message.id, None) is call:
+            self._reply(message, lambda: stateless(self._conversation.stateless_answer(request, call)))
+        else:
+            call.cancel()
+
+    def _answer_call(self, message: Message, request: CallRequest, call: ServedCall) -> None:
+        """Answer with the result, after all questions; a call that went on without an answer takes them back."""
+        if asking := self._asking.pop(call, None):
+            asking.cancel()
+        if call.asked:
+            self._asking[call] = asyncio.create_task(self._ask_each(call))
+            call.then(lambda: self._answer_call(message, request, call))
+        elif self._calls.pop(message.id, None) is call:
+            self._reply(message, lambda: call_result(call.result()))
+
+    def _reply(self, message: Message, result: Callable[[], Json]) -> None:
+        try:
+            self._send({"id": message.id, "result": result()})
+        except Exception as error:  # a fault of ours must not end the connection, whose other calls go on
+            self._fail(message, error)
+
+    def _fail(self, message: Message, error: Exception) -> None:
+        if isinstance(error, RpcFault):
+            self._send({"id": message.id, "error": error.error})
+        elif isinstance(error, Refused):
+            self._refuse(message.id, INVALID_PARAMS, str(error))
+        else:
+            log.error("%s failed", message.method, exc_info=error)
+            self._refuse(message.id, INTERNAL_ERROR, "the server failed on this request; its log says how")
+
     async def _result(self, message: Message) -> Json:
         if message.is_stateless:
             check_envelope(message)
-            result = await self._stateless_result(message)
-            return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
+            return stateless(await self._stateless_result(message))
         return await self._handshake_result(message)
 
     async def _handshake_result(self, message: Message) -> Json:
@@ -153,12 +208,6 @@ class LineServer:
                 return {}
             case "tools/list":
                 return {"tools": (await self._server.current_definitions(self._server.agent)).encoded}
-            case "tools/call":
-                ask = self._ask if can_elicit(self._capabilities) else None
-                request = call_request(message)
-                return await self._conversation.call(
-                    self._server.agent, request, ask=ask, report=self._reporter(message)
-                )
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
 
     async def _stateless_result(self, message: Message) -> dict[str, Any]:
@@ -168,13 +217,6 @@ class LineServer:
                 return {**found, "instructions": INSTRUCTIONS, **NOT_CACHED}
             case "tools/list":
                 return {"tools": (await self._server.current_definitions(self._server.agent)).encoded, **NOT_CACHED}
-            case "tools/call":
-                return await self._conversation.call_statelessly(
-                    self._server.agent,
-                    call_request(message),
-                    can_ask=can_elicit(message.meta.get(CAPABILITIES_KEY)),
-                    report=self._reporter(message),
-                )
             case "subscriptions/listen":
                 return await self._listen(message)
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
@@ -226,11 +268,15 @@ class LineServer:
             for id in self._subscribed:
                 self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
 
-    async def _ask(self, question: ClientQuestion) -> Json:
-        """Put a question to the client and wait; a call that ends meanwhile takes it back."""
+    async def _ask_each(self, call: ServedCall) -> None:
+        """Put a call's questions to the client, one after the other: it shows one form at a time."""
+        call.answer({name: await self._ask(request) for name, request in call.asked.items()})
+
+    async def _ask(self, request: ClientRequest) -> Json:
+        """Put a question to the client and wait; whoever waits no more takes it back."""
         id = f"question-{next(self._numbers)}"
         waiting = self._asked[id] = asyncio.get_running_loop().create_future()
-        self._send({"id": id, "method": ELICITATION, "params": elicitation(question)})
+        self._send({"id": id, "method": request.method, "params": request.params})
         try:
             return await waiting
         finally:
@@ -256,6 +302,11 @@ class LineServer:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._wire.send(encode_json({"jsonrpc": "2.0", **message}))
+
+
+def stateless(result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what every one of the newer era has."""
+    return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
 
 
 def call_request(message: Message) -> CallRequest:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.tool import ToolResult
+from toolyard.core.tool import ClientRequest, ToolResult
 from toolyard.permissions.verdict import Answer
 from toolyard.serve.mcp.calls import ServedCall
-from toolyard.serve.mcp.definitions import definitions_of
-from toolyard.serve.mcp.questions import CANNOT_ASK, ClientQuestion, answer_of, elicitation
+from toolyard.serve.mcp.definitions import FITTED, definitions_of
+from toolyard.serve.mcp.questions import (
+    CANNOT_ASK,
+    ELICITATION,
+    ClientQuestion,
+    answer_of,
+    can_elicit,
+    elicitation,
+)
 from toolyard.serve.mcp.results import call_result
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Coroutine
 
     from toolyard.app import AgentApplication
     from toolyard.core.tool import Json, JsonObject, ToolSpec
     from toolyard.permissions.verdict import PermissionRequest, Verdict
+    from toolyard.serve.mcp.calls import Report
     from toolyard.serve.mcp.definitions import ToolDefinitions
 
 
@@ -55,10 +64,11 @@ class ClientApprover:
         from toolyard.permissions.approval import question_for
 
         call = self.calls.get(request.call_id) or self._newest_of(request.session)
-        if call is None or not call.can_ask:
+        if call is None or not can_elicit(call.capabilities):
             return Answer(allowed=False, reason=CANNOT_ASK)
-        asked = await question_for(request, verdict)
-        return await call.ask(ClientQuestion(asked=asked, form=request.form))
+        question = ClientQuestion(asked=await question_for(request, verdict), form=request.form)
+        answers = await call.ask({QUESTION: ClientRequest(method=ELICITATION, params=elicitation(question))})
+        return answer_of(answers.get(QUESTION), question)
 
     def _newest_of(self, session: str) -> ServedCall | None:
         """A call of the conversation that a question about a host belongs to."""
@@ -73,87 +83,22 @@ class ClientConversation:
         self._server = server
         self._number = 0
         self._under_way: dict[str, ServedCall] = {}
-        self._asked: dict[str, tuple[CallRequest, ServedCall, ClientQuestion]] = {}
+        self._asked: dict[str, tuple[CallRequest, ServedCall]] = {}
         """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
 
-    async def call(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        ask: Callable[[ClientQuestion], Awaitable[Json]] | None,
-        report: Callable[[int, str], Awaitable[None]] | None = None,
-    ) -> dict[str, Any]:
-        """Take a call to its result; `ask` puts a question to the client and gives what came back."""
-        call = self._begin(agent, request, can_ask=ask is not None, report=report)
-        try:
-            while not isinstance(step := await call.next(), ToolResult):
-                call.answer(answer_of(await ask(step) if ask else None, step))
-            return call_result(step)
-        finally:  # whoever waited may have gone, and nobody else will ask for the result
-            call.cancel()
-
-    async def call_statelessly(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        can_ask: bool,
-        report: Callable[[int, str], Awaitable[None]] | None = None,
-    ) -> dict[str, Any]:
-        """Take a call to its result or to a question, which the client's next request answers."""
-        if request.state is None:
-            call = self._begin(agent, request, can_ask=can_ask, report=report)
-        else:
-            call = self._go_on(request)
-        try:
-            step = await call.next()
-        except BaseException:
-            call.cancel()
-            raise
-        if isinstance(step, ToolResult):
-            return {"resultType": "complete", **call_result(step)}
-        state = os.urandom(16).hex()
-        self._asked[state] = (request, call, step)
-        asked = {QUESTION: {"method": "elicitation/create", "params": elicitation(step)}}
-        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
-
-    async def end(self) -> None:
-        """End what is under way, and what tools keep for the conversation."""
-        calls = list(self._under_way.values())
-        for call in calls:
-            call.cancel()
-        for call in calls:
-            await call.ended()
-        await self._server.app.end_session(self.id)
-
-    def _go_on(self, request: CallRequest) -> ServedCall:
-        """The call that waits for this answer, which must be for the very same call."""
-        asked, call, question = self._asked.pop(request.state or "", (None, None, None))
-        if asked is None or call is None or question is None:
-            raise Refused("the question is not open any more: call the tool again")
-        if (asked.name, asked.arguments) != (request.name, request.arguments):
-            call.answer(Answer(allowed=False, reason="the answer was for another call"))
-            raise Refused("the answer was sent with another call than the question was about")
-        answers = request.answers if isinstance(request.answers, dict) else {}
-        call.answer(answer_of(answers.get(QUESTION), question))
-        return call
-
-    def _begin(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        can_ask: bool,
-        report: Callable[[int, str], Awaitable[None]] | None,
+    def begin(
+        self, agent: str | None, request: CallRequest, *, capabilities: Json, report: Report | None = None
     ) -> ServedCall:
+        """Start a call, or go on with the one whose question the request answers."""
+        if request.state is not None:
+            return self._go_on(request)
         if len(self._under_way) >= MOST_CALLS:
             raise Refused(f"{MOST_CALLS} calls are under way already: wait for one to end")
         self._number += 1
         id = f"{self.id}.{self._number}"
-        call = ServedCall(can_ask=can_ask, report=report)
+        call = ServedCall(capabilities=capabilities, report=report)
         server = self._server
-        name = server.definitions(agent).names.get(request.name, request.name)
+        name = server.own_name(agent, request.name)
 
         def work() -> Coroutine[None, None, ToolResult]:
             hear = call.hear if report else None
@@ -165,9 +110,40 @@ class ClientConversation:
         call.start(work, lambda: self._forget(id, call))
         return call
 
+    def stateless_answer(self, request: CallRequest, call: ServedCall) -> dict[str, Any]:
+        """What a call came to: its result, or questions, which the client's next request answers."""
+        step = call.step()
+        if isinstance(step, ToolResult):
+            return {"resultType": "complete", **call_result(step)}
+        state = os.urandom(16).hex()
+        self._asked[state] = (request, call)
+        asked = {name: {"method": one.method, "params": one.params} for name, one in step.items()}
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+
+    async def end(self) -> None:
+        """End what is under way, and what tools keep for the conversation."""
+        calls = list(self._under_way.values())
+        for call in calls:
+            call.cancel()
+        if tasks := [call.task for call in calls if call.task]:
+            await asyncio.wait(tasks)
+        await self._server.app.end_session(self.id)
+
+    def _go_on(self, request: CallRequest) -> ServedCall:
+        """The call that waits for this answer, which must be for the very same call."""
+        asked, call = self._asked.pop(request.state or "", (None, None))
+        if asked is None or call is None:
+            raise Refused("the question is not open any more: call the tool again")
+        if (asked.name, asked.arguments) != (request.name, request.arguments):
+            call.answer({})
+            raise Refused("the answer was sent with another call than the question was about")
+        call.answer(request.answers if isinstance(request.answers, dict) else {})
+        return call
+
     def _forget(self, id: str, call: ServedCall) -> None:
         del self._under_way[id], self._server.approver.calls[id]
-        self._asked = {state: asked for state, asked in self._asked.items() if asked[1] is not call}
+        if self._asked:
+            self._asked = {state: asked for state, asked in self._asked.items() if asked[1] is not call}
 
 
 class ToolServer:
@@ -191,6 +167,10 @@ class ToolServer:
             made = definitions_of(specs)
             self._definitions[agent] = (specs, made)
         return made
+
+    def own_name(self, agent: str | None, name: str) -> str:
+        """A tool's own name, by the one that clients know; only one that was changed has to be looked up."""
+        return self.definitions(agent).names.get(name, name) if FITTED.search(name) else name
 
     def default_agent(self) -> str:
         """The agent of whoever names none."""

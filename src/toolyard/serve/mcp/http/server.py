@@ -13,9 +13,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolRequestParams, PaginatedRequestParams, SubscriptionsListenRequestParams
 
+from toolyard.serve.mcp.calls import take_to_end
 from toolyard.serve.mcp.http.conversations import LONGEST_IDLE, MOST_CONVERSATIONS
 from toolyard.serve.mcp.messages import INSTRUCTIONS, INVALID_PARAMS, NOT_CACHED, SERVER, STATELESS_VERSION
-from toolyard.serve.mcp.questions import can_elicit, elicitation
+from toolyard.serve.mcp.results import call_result
 from toolyard.serve.mcp.tool_server import CallRequest, Refused
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from mcp.types import SubscriptionsListenResult
     from starlette.types import ASGIApp
 
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import ClientRequest, Json
+    from toolyard.serve.mcp.calls import ServedCall
     from toolyard.serve.mcp.http.conversations import Conversations
-    from toolyard.serve.mcp.questions import ClientQuestion
     from toolyard.serve.mcp.tool_server import ToolServer
 
     Context = ServerRequestContext[Any, Any]
@@ -131,15 +132,20 @@ class HttpTools:
             )
         except Refused as refusal:
             raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
-        conversation, agent, report = used.conversation, scope["agent"], reporter(context)
+        call: ServedCall | None = None
         try:
-            if is_stateless:
-                return await conversation.call_statelessly(agent, request, can_ask=can_ask(context), report=report)
-            return await conversation.call(
-                agent, request, ask=asker(context) if can_ask(context) else None, report=report
-            )
+            capabilities, report = capabilities_of(context), reporter(context)
+            call = used.conversation.begin(scope["agent"], request, capabilities=capabilities, report=report)
+            if not is_stateless:
+                return call_result(await take_to_end(call, asker(context)))
+            await call.next()
+            return used.conversation.stateless_answer(request, call)
         except Refused as refusal:
             raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+        except asyncio.CancelledError:
+            if call:
+                call.cancel()
+            raise
         finally:
             self._conversations.end_request(used)
 
@@ -174,17 +180,17 @@ def agent_of(context: Context) -> str | None:
     return agent
 
 
-def can_ask(context: Context) -> bool:
-    """Whether the client shows questions to a person."""
+def capabilities_of(context: Context) -> Json:
+    """What the client can be asked."""
     capabilities = context.session.client_capabilities
-    return capabilities is not None and can_elicit(capabilities.model_dump(exclude_none=True))
+    return capabilities.model_dump(exclude_none=True) if capabilities else None
 
 
-def asker(context: Context) -> Callable[[ClientQuestion], Awaitable[Json]]:
+def asker(context: Context) -> Callable[[ClientRequest], Awaitable[Json]]:
     """What puts a question to a client of the older era, on the stream of the request that it is about."""
 
-    async def ask(question: ClientQuestion) -> Json:
-        form = elicitation(question)
+    async def ask(request: ClientRequest) -> Json:
+        form = request.params
         try:
             answer = await context.session.elicit_form(form["message"], form["requestedSchema"], context.request_id)
         except MCPError:
