@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from toolyard import __version__
-
-if TYPE_CHECKING:
-    from toolyard.core.tool import Json
+from toolyard.core.tool import Json, JsonObject  # noqa: TC001 - of structs
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Of the era in which a connection begins with `initialize`."""
@@ -33,6 +31,7 @@ INSTRUCTIONS = (
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever a client sends: a request, a notification, or the response to a request of ours."""
 
+    jsonrpc: str | None = None
     id: str | int | float | msgspec.UnsetType | None = msgspec.UNSET
     method: str | None = None
     params: dict[str, Any] | None = None
@@ -66,3 +65,28 @@ def check_envelope(message: Message) -> None:
     if version != STATELESS_VERSION:
         supported = {"supported": [STATELESS_VERSION], "requested": version}
         raise RpcFault(UNSUPPORTED_VERSION, "Unsupported protocol version", supported)
+
+
+class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `tools/call`, of whichever protocol era and wire."""
+
+    name: str
+    arguments: JsonObject = msgspec.field(default_factory=dict)
+    answers: Json = None
+    """What the person answered to the question that the call before this one ended with."""
+    state: str | None = None
+    """Which question that was."""
+
+
+def stateless(result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what every one of the newer era has."""
+    return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
+
+
+def call_request(message: Message) -> CallRequest:
+    """The parameters of a `tools/call`; only their form is looked at, a tool's arguments are checked on their way."""
+    params = message.params or {}
+    name, arguments, state = params.get("name"), params.get("arguments"), params.get("requestState")
+    if not isinstance(name, str) or not isinstance(arguments, dict | None) or not isinstance(state, str | None):
+        raise RpcFault(INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
+    return CallRequest(name=name, arguments=arguments or {}, answers=params.get("inputResponses"), state=state)

@@ -21,15 +21,16 @@ from toolyard.serve.mcp.messages import (
     NOT_CACHED,
     PARSE_ERROR,
     SERVER,
-    SERVER_KEY,
     STATELESS_VERSION,
     SUBSCRIPTION_KEY,
     Message,
     RpcFault,
+    call_request,
     check_envelope,
+    stateless,
 )
 from toolyard.serve.mcp.results import call_result
-from toolyard.serve.mcp.tool_server import CallRequest, Refused
+from toolyard.serve.mcp.tool_server import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import ClientRequest, Json
     from toolyard.serve.mcp.calls import ServedCall
     from toolyard.serve.mcp.line_wire import LineWire
+    from toolyard.serve.mcp.messages import CallRequest
     from toolyard.serve.mcp.tool_server import ToolServer
 
 log = logging.getLogger("toolyard.serve")
@@ -302,17 +304,3 @@ class LineServer:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._wire.send(encode_json({"jsonrpc": "2.0", **message}))
-
-
-def stateless(result: dict[str, Any]) -> dict[str, Any]:
-    """A result with what every one of the newer era has."""
-    return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
-
-
-def call_request(message: Message) -> CallRequest:
-    """The parameters of a `tools/call`; only their form is looked at, a tool's arguments are checked on their way."""
-    params = message.params or {}
-    name, arguments, state = params.get("name"), params.get("arguments"), params.get("requestState")
-    if not isinstance(name, str) or not isinstance(arguments, dict | None) or not isinstance(state, str | None):
-        raise RpcFault(INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-    return CallRequest(name=name, arguments=arguments or {}, answers=params.get("inputResponses"), state=state)

@@ -6,8 +6,6 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from toolyard.core.tool import ClientRequest, ToolResult
 from toolyard.permissions.verdict import Answer
 from toolyard.serve.mcp.calls import ServedCall
@@ -26,27 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
     from toolyard.app import AgentApplication
-    from toolyard.core.tool import Json, JsonObject, ToolSpec
+    from toolyard.core.tool import Json, ToolSpec
     from toolyard.permissions.verdict import PermissionRequest, Verdict
     from toolyard.serve.mcp.calls import Report
     from toolyard.serve.mcp.definitions import ToolDefinitions
+    from toolyard.serve.mcp.messages import CallRequest
 
 
 MOST_CALLS = 64
 """How many calls of one conversation are under way at once."""
 QUESTION = "allow"
 """The name of a question among those that a stateless client is asked."""
-
-
-class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `tools/call`, of whichever protocol era and wire."""
-
-    name: str
-    arguments: JsonObject = msgspec.field(default_factory=dict)
-    answers: Json = None
-    """What the person answered to the question that the call before this one ended with."""
-    state: str | None = None
-    """Which question that was."""
 
 
 class Refused(Exception):

@@ -15,9 +15,16 @@ from mcp.types import CallToolRequestParams, PaginatedRequestParams, Subscriptio
 
 from toolyard.serve.mcp.calls import take_to_end
 from toolyard.serve.mcp.http.conversations import LONGEST_IDLE, MOST_CONVERSATIONS
-from toolyard.serve.mcp.messages import INSTRUCTIONS, INVALID_PARAMS, NOT_CACHED, SERVER, STATELESS_VERSION
+from toolyard.serve.mcp.messages import (
+    INSTRUCTIONS,
+    INVALID_PARAMS,
+    NOT_CACHED,
+    SERVER,
+    STATELESS_VERSION,
+    CallRequest,
+)
 from toolyard.serve.mcp.results import call_result
-from toolyard.serve.mcp.tool_server import CallRequest, Refused
+from toolyard.serve.mcp.tool_server import Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
