@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import HasServer, Kind
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -169,6 +170,11 @@ class AgentApplication:
         in_turns = {SEARCH_TOOLS} if has_reader(loaded.configuration, agent, in_turn=False) else IN_TURNS
         found = loaded.agent(agent).catalog.tools()
         return [tool for tool in found if tool.kind != OWN or tool.spec.name not in in_turns]
+
+    def offers(self, agent: str | None = None) -> list[tuple[str, PluginOffers]]:
+        """What an agent's plugins have beside tools, for whoever serves them on."""
+        loaded = self._lifecycle.known()
+        return loaded.agent(agent or loaded.default_agent()).catalog.offers()
 
     def plugins(self, agent: str | None = None) -> list[PluginStatus]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""

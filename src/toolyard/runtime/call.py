@@ -168,6 +168,7 @@ class PendingCall:
             given=self.call.arguments,
             timeout=self.call.timeout,
             ask_person=self._ask_person,
+            client=self._permission.client_link(self.call.id),
         )
 
     async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:

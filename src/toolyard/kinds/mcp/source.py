@@ -16,8 +16,9 @@ from toolyard.kinds.mcp.pinned import PinnedDefinitions
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.kinds.mcp.servers import ServerConnections
 from toolyard.kinds.mcp.settings import McpSettings
-from toolyard.kinds.mcp.tool import McpTool, PromptTool, ResourceTool
+from toolyard.kinds.mcp.tool import CompletionTool, McpTool, PromptTool, ResourceTool
 from toolyard.plugins.kind import ServerStatus
+from toolyard.plugins.offers import PluginOffers
 from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class McpSource:
         self._key = ""
         self._looked_at = 0.0
         self._tools: list[ServerTool] = []
+        self._offers: PluginOffers | None = None
+        self._services: Sequence[ServerTool] = ()
         self._loading: asyncio.Lock | None = None
 
     @property
@@ -75,7 +78,16 @@ class McpSource:
 
     def plugins(self) -> Sequence[Plugin]:
         """A server is one plugin, on or off as a whole; `tools` of its entry chooses among its tools."""
-        return [Plugin(id=self.reference.name, kind="mcp", tools=self._tools, other_name=methodcaller("prefixed"))]
+        return [
+            Plugin(
+                id=self.reference.name,
+                kind="mcp",
+                tools=self._tools,
+                other_name=methodcaller("prefixed"),
+                offers=self._offers,
+                services=self._services,
+            )
+        ]
 
     def is_current(self) -> bool:
         if self._heard_since is not None:
@@ -192,11 +204,19 @@ class McpSource:
             if choice.has(definition.name):
                 name = choice.name_of(definition.name)
                 tools.append(McpTool(definition, servers, self._pinned, name=name, timeout=timeout))
-        if listing.resources:
-            tools.append(ResourceTool(listing.resources, servers, timeout=timeout))
-        if listing.prompts:
-            tools.append(PromptTool(listing.prompts, servers, timeout=timeout))
-        self._tools = tools
+        reader = [ResourceTool(listing.resources, servers, timeout=timeout)] if listing.resources else []
+        prompter = [PromptTool(listing.prompts, servers, timeout=timeout)] if listing.prompts else []
+        completer = [CompletionTool(servers, timeout=timeout)] if listing.completes else []
+        self._tools, self._services = [*tools, *reader, *prompter], completer
+        self._offers = PluginOffers(
+            resources=[one.definition for one in listing.resources if not one.is_template],
+            templates=[one.definition for one in listing.resources if one.is_template],
+            prompts=[one.definition for one in listing.prompts],
+            completes=listing.completes,
+            reader="".join(one.spec.name for one in reader),
+            prompter="".join(one.spec.name for one in prompter),
+            completer="".join(one.spec.name for one in completer),
+        )
 
     def _failure(self, reason: str) -> Problem:
         name, printed = self.reference.name, self._servers.health.printed

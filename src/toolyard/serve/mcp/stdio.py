@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json, encode_json
+from toolyard.serve.mcp.calls import LEVELS, Asking
 from toolyard.serve.mcp.messages import (
     CAPABILITIES_KEY,
     HANDSHAKE_VERSIONS,
@@ -17,6 +18,7 @@ from toolyard.serve.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    LOG_LEVEL_KEY,
     METHOD_NOT_FOUND,
     NOT_CACHED,
     PARSE_ERROR,
@@ -25,18 +27,17 @@ from toolyard.serve.mcp.messages import (
     SUBSCRIPTION_KEY,
     Message,
     RpcFault,
-    call_request,
     check_envelope,
     stateless,
 )
-from toolyard.serve.mcp.results import call_result
-from toolyard.serve.mcp.tool_server import Refused
+from toolyard.serve.mcp.results import result_for
+from toolyard.serve.mcp.tool_server import CALLS, NOTHING, Refused, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.core.tool import ClientRequest, Json
-    from toolyard.serve.mcp.calls import ServedCall
+    from toolyard.core.tool import ClientRequest, Json, JsonObject
+    from toolyard.serve.mcp.calls import Report, ServedCall
     from toolyard.serve.mcp.line_wire import LineWire
     from toolyard.serve.mcp.messages import CallRequest
     from toolyard.serve.mcp.tool_server import ToolServer
@@ -57,14 +58,14 @@ class LineServer:
         self._conversation = server.conversation(session)
         self._capabilities: Json = {}
         """What the client can do, of a client that began with `initialize`."""
+        self._log_level: str | None = None
+        """Of messages that a client of the older era wants to hear."""
         self._has_begun = False
         """Whether there was an `initialize`."""
         self._running: dict[object, asyncio.Task[None]] = {}
         """The requests that are being answered, by their ids, but for calls."""
         self._calls: dict[object, ServedCall] = {}
         """The calls under way, by the ids of their requests: they have tasks of their own."""
-        self._asking: dict[ServedCall, asyncio.Task[None]] = {}
-        """What waits for the client to answer a call's questions."""
         self._numbers = itertools.count(1)
         self._asked: dict[object, asyncio.Future[Json]] = {}
         """Our own requests to the client, by their ids."""
@@ -78,7 +79,7 @@ class LineServer:
             await self._wire.read(self._take)
             await self._finish()
         finally:
-            tasks = [*self._running.values(), *self._asking.values(), *([self._watch] if self._watch else [])]
+            tasks = [*self._running.values(), *([self._watch] if self._watch else [])]
             for task in tasks:
                 task.cancel()
             if tasks:
@@ -117,7 +118,7 @@ class LineServer:
             return self._refuse(message.id, INVALID_REQUEST, "a request with this id is under way")
         if len(self._running) + len(self._calls) >= MOST_REQUESTS:
             return self._refuse(message.id, INTERNAL_ERROR, f"{MOST_REQUESTS} requests are under way already")
-        if message.method == "tools/call":
+        if message.method in CALLS:
             return self._begin_call(message)
         self._running[message.id] = asyncio.create_task(self._answer(message))
         return None
@@ -151,18 +152,19 @@ class LineServer:
 
     def _begin_call(self, message: Message) -> None:
         """Start a call, which is answered in the very step of the loop in which it ends."""
+        agent = self._server.agent
         try:
             if message.is_stateless:
                 check_envelope(message)
             capabilities = message.meta.get(CAPABILITIES_KEY) if message.is_stateless else self._capabilities
-            request = call_request(message)
-            report = self._reporter(message)
-            call = self._conversation.begin(self._server.agent, request, capabilities=capabilities, report=report)
+            request = self._server.request(agent, message.method or "", message.params or {})
+            call = self._conversation.begin(agent, request, capabilities=capabilities, wants=self._wants(message))
         except Exception as error:
             return self._fail(message, error)
         self._calls[message.id] = call
-        go_on = self._answer_statelessly if message.is_stateless else self._answer_call
-        return call.then(lambda: go_on(message, request, call))
+        if message.is_stateless:
+            return call.then(lambda: self._answer_statelessly(message, request, call))
+        return self._answer_when_over(message, request, call, Asking(call, self._ask))
 
     def _answer_statelessly(self, message: Message, request: CallRequest, call: ServedCall) -> None:
         """Answer with the result, or with questions; the next request goes on then."""
@@ -171,15 +173,13 @@ class LineServer:
         else:
             call.cancel()
 
-    def _answer_call(self, message: Message, request: CallRequest, call: ServedCall) -> None:
-        """Answer with the result, after all questions; a call that went on without an answer takes them back."""
-        if asking := self._asking.pop(call, None):
-            asking.cancel()
-        if call.asked:
-            self._asking[call] = asyncio.create_task(self._ask_each(call))
-            call.then(lambda: self._answer_call(message, request, call))
+    def _answer_when_over(self, message: Message, request: CallRequest, call: ServedCall, asking: Asking) -> None:
+        """Answer with the result, after all questions."""
+        asking.update()
+        if not call.is_over:
+            call.then(lambda: self._answer_when_over(message, request, call, asking))
         elif self._calls.pop(message.id, None) is call:
-            self._reply(message, lambda: call_result(call.result()))
+            self._reply(message, lambda: result_for(request, call.result()))
 
     def _reply(self, message: Message, result: Callable[[], Json]) -> None:
         try:
@@ -203,22 +203,25 @@ class LineServer:
         return await self._handshake_result(message)
 
     async def _handshake_result(self, message: Message) -> Json:
+        if listed := await self._server.listing(self._server.agent, message.method or ""):
+            return listed
         match message.method:
             case "initialize":
                 return self._initialize(message.params or {})
             case "ping":
                 return {}
-            case "tools/list":
-                return {"tools": (await self._server.current_definitions(self._server.agent)).encoded}
+            case "logging/setLevel":
+                return self._set_level(message.params or {})
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
 
     async def _stateless_result(self, message: Message) -> dict[str, Any]:
+        if listed := await self._server.listing(self._server.agent, message.method or ""):
+            return {**listed, **NOT_CACHED}
         match message.method:
             case "server/discover":
-                found = {"supportedVersions": [STATELESS_VERSION], "capabilities": {"tools": {"listChanged": True}}}
+                capabilities = self._server.capabilities(self._server.agent)
+                found = {"supportedVersions": [STATELESS_VERSION], "capabilities": capabilities}
                 return {**found, "instructions": INSTRUCTIONS, **NOT_CACHED}
-            case "tools/list":
-                return {"tools": (await self._server.current_definitions(self._server.agent)).encoded, **NOT_CACHED}
             case "subscriptions/listen":
                 return await self._listen(message)
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
@@ -232,7 +235,7 @@ class LineServer:
         self._start_watch()
         return {
             "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": {**self._server.capabilities(self._server.agent), "logging": {}},
             "serverInfo": SERVER,
             "instructions": INSTRUCTIONS,
         }
@@ -270,10 +273,6 @@ class LineServer:
             for id in self._subscribed:
                 self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
 
-    async def _ask_each(self, call: ServedCall) -> None:
-        """Put a call's questions to the client, one after the other: it shows one form at a time."""
-        call.answer({name: await self._ask(request) for name, request in call.asked.items()})
-
     async def _ask(self, request: ClientRequest) -> Json:
         """Put a question to the client and wait; whoever waits no more takes it back."""
         id = f"question-{next(self._numbers)}"
@@ -286,12 +285,26 @@ class LineServer:
             if not waiting.done() or waiting.cancelled():
                 self._send({"method": "notifications/cancelled", "params": {"requestId": id}})
 
-    def _reporter(self, message: Message) -> Callable[[int, str], Any] | None:
-        """What tells a client of progress, if it wants to hear of it."""
-        token = message.meta.get("progressToken")
-        if token is None or isinstance(token, bool) or not isinstance(token, str | int):
-            return None
+    def _set_level(self, params: dict[str, Any]) -> Json:
+        if (level := params.get("level")) not in LEVELS:
+            raise RpcFault(INVALID_PARAMS, f"there is no level {level}; there are {', '.join(LEVELS)}")
+        self._log_level = level
+        return {}
 
+    def _wants(self, message: Message) -> Wants:
+        """What the client wants to hear while a call runs."""
+        token = message.meta.get("progressToken")
+        report = None if isinstance(token, bool) or not isinstance(token, str | int) else self._reporter(token)
+        level = message.meta.get(LOG_LEVEL_KEY) if message.is_stateless else self._log_level
+        if report is None and level not in LEVELS:
+            return NOTHING
+        return Wants(report=report, log=self._log if level in LEVELS else None, log_level=level)
+
+    async def _log(self, message: JsonObject) -> None:
+        self._send({"method": "notifications/message", "params": message})
+        await self._wire.drain()
+
+    def _reporter(self, token: str | int) -> Report:
         async def report(number: int, text: str) -> None:
             params = {"progressToken": token, "progress": number, "message": text}
             self._send({"method": "notifications/progress", "params": params})

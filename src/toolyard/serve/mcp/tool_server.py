@@ -6,10 +6,14 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from toolyard.core.tool import ClientRequest, ToolResult
 from toolyard.permissions.verdict import Answer
-from toolyard.serve.mcp.calls import ServedCall
+from toolyard.serve.mcp.calls import Log, Notices, Report, ServedCall
 from toolyard.serve.mcp.definitions import FITTED, definitions_of
+from toolyard.serve.mcp.messages import NOT_CACHED, call_request
+from toolyard.serve.mcp.offers import ClientOffers
 from toolyard.serve.mcp.questions import (
     CANNOT_ASK,
     ELICITATION,
@@ -18,23 +22,38 @@ from toolyard.serve.mcp.questions import (
     can_elicit,
     elicitation,
 )
-from toolyard.serve.mcp.results import call_result
+from toolyard.serve.mcp.results import result_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Mapping
 
     from toolyard.app import AgentApplication
     from toolyard.core.tool import Json, ToolSpec
     from toolyard.permissions.verdict import PermissionRequest, Verdict
-    from toolyard.serve.mcp.calls import Report
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.serve.mcp.definitions import ToolDefinitions
     from toolyard.serve.mcp.messages import CallRequest
 
 
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""What takes the path of calls."""
+LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 MOST_CALLS = 64
 """How many calls of one conversation are under way at once."""
 QUESTION = "allow"
 """The name of a question among those that a stateless client is asked."""
+
+
+class Wants(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants to hear while a call runs."""
+
+    report: Report | None = None
+    """Takes the number and the text of a notice of progress."""
+    log: Log | None = None
+    log_level: str | None = None
+
+
+NOTHING = Wants()
 
 
 class Refused(Exception):
@@ -55,8 +74,12 @@ class ClientApprover:
         if call is None or not can_elicit(call.capabilities):
             return Answer(allowed=False, reason=CANNOT_ASK)
         question = ClientQuestion(asked=await question_for(request, verdict), form=request.form)
-        answers = await call.ask({QUESTION: ClientRequest(method=ELICITATION, params=elicitation(question))})
-        return answer_of(answers.get(QUESTION), question)
+        answer = await call.put(QUESTION, ClientRequest(method=ELICITATION, params=elicitation(question)))
+        return answer_of(answer, question)
+
+    def client_of(self, call_id: str) -> ServedCall | None:
+        """What a tool may ask and tell its client by."""
+        return self.calls.get(call_id)
 
     def _newest_of(self, session: str) -> ServedCall | None:
         """A call of the conversation that a question about a host belongs to."""
@@ -75,7 +98,7 @@ class ClientConversation:
         """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
 
     def begin(
-        self, agent: str | None, request: CallRequest, *, capabilities: Json, report: Report | None = None
+        self, agent: str | None, request: CallRequest, *, capabilities: Json, wants: Wants = NOTHING
     ) -> ServedCall:
         """Start a call, or go on with the one whose question the request answers."""
         if request.state is not None:
@@ -84,12 +107,16 @@ class ClientConversation:
             raise Refused(f"{MOST_CALLS} calls are under way already: wait for one to end")
         self._number += 1
         id = f"{self.id}.{self._number}"
-        call = ServedCall(capabilities=capabilities, report=report)
+        notices = Notices(wants.report, wants.log) if wants.report or wants.log else None
+        early = request.answers if isinstance(request.answers, dict) else None
+        call = ServedCall(
+            capabilities=capabilities, notices=notices, log_level=wants.log and wants.log_level, early=early
+        )
         server = self._server
-        name = server.own_name(agent, request.name)
+        name = server.own_name(agent, request.name) if request.method == "tools/call" else request.name
 
         def work() -> Coroutine[None, None, ToolResult]:
-            hear = call.hear if report else None
+            hear = call.hear if wants.report else None
             return server.app.call_tool(
                 name, request.arguments, agent=agent, call_id=id, session=self.id, on_event=hear
             )
@@ -100,12 +127,12 @@ class ClientConversation:
 
     def stateless_answer(self, request: CallRequest, call: ServedCall) -> dict[str, Any]:
         """What a call came to: its result, or questions, which the client's next request answers."""
-        step = call.step()
-        if isinstance(step, ToolResult):
-            return {"resultType": "complete", **call_result(step)}
+        if call.is_over:
+            kept = NOT_CACHED if request.method == "resources/read" else {}
+            return {**kept, **result_for(request, call.result())}
         state = os.urandom(16).hex()
         self._asked[state] = (request, call)
-        asked = {name: {"method": one.method, "params": one.params} for name, one in step.items()}
+        asked = {name: {"method": one.method, "params": one.params} for name, one in call.asked.items()}
         return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
 
     async def end(self) -> None:
@@ -123,9 +150,10 @@ class ClientConversation:
         if asked is None or call is None:
             raise Refused("the question is not open any more: call the tool again")
         if (asked.name, asked.arguments) != (request.name, request.arguments):
-            call.answer({})
+            call.answer(dict.fromkeys(call.asked))
             raise Refused("the answer was sent with another call than the question was about")
-        call.answer(request.answers if isinstance(request.answers, dict) else {})
+        answers = request.answers if isinstance(request.answers, dict) else {}
+        call.answer({name: one for name, one in answers.items() if isinstance(one, dict)})
         return call
 
     def _forget(self, id: str, call: ServedCall) -> None:
@@ -143,6 +171,7 @@ class ToolServer:
         """The agent of whoever names none."""
         self.approver = approver
         self._definitions: dict[str | None, tuple[list[ToolSpec], ToolDefinitions]] = {}
+        self._offers: dict[str | None, tuple[list[tuple[str, PluginOffers]], ClientOffers]] = {}
 
     def conversation(self, id: str | None = None) -> ClientConversation:
         return ClientConversation(self, id or os.urandom(16).hex())
@@ -156,6 +185,44 @@ class ToolServer:
             self._definitions[agent] = (specs, made)
         return made
 
+    def offers(self, agent: str | None) -> ClientOffers:
+        """What an agent's plugins offer beside tools; made again only when something changed."""
+        found = self.app.offers(agent)
+        made_of, made = self._offers.get(agent, (None, None))
+        if made is None or found != made_of:
+            made = ClientOffers(found)
+            self._offers[agent] = (found, made)
+        return made
+
+    def request(self, agent: str | None, method: str, params: Mapping[str, Any]) -> CallRequest:
+        """The call that a request stands for; `method` is one of `CALLS`."""
+        match method:
+            case "resources/read":
+                return self.offers(agent).reading(params)
+            case "prompts/get":
+                return self.offers(agent).prompting(params)
+            case "completion/complete":
+                return self.offers(agent).completing(params)
+        return call_request(params)
+
+    async def listing(self, agent: str | None, method: str) -> dict[str, Any] | None:
+        """What a request for a list gives, after a look at all files; None for what is no such request."""
+        if method not in LISTS:
+            return None
+        await self.app.refresh()
+        offers = self.offers(agent)
+        match method:
+            case "resources/list":
+                return {"resources": offers.resources}
+            case "resources/templates/list":
+                return {"resourceTemplates": offers.templates}
+            case "prompts/list":
+                return {"prompts": offers.prompts}
+        return {"tools": self.definitions(agent).encoded}
+
+    def capabilities(self, agent: str | None) -> dict[str, Any]:
+        return {"tools": {"listChanged": True}, **self.offers(agent).capabilities()}
+
     def own_name(self, agent: str | None, name: str) -> str:
         """A tool's own name, by the one that clients know; only one that was changed has to be looked up."""
         return self.definitions(agent).names.get(name, name) if FITTED.search(name) else name
@@ -164,11 +231,6 @@ class ToolServer:
         """The agent of whoever names none."""
         agents = self.app.agents()
         return self.agent or ("default" if "default" in agents else agents[0])
-
-    async def current_definitions(self, agent: str | None) -> ToolDefinitions:
-        """The same after a look at all files."""
-        await self.app.refresh()
-        return self.definitions(agent)
 
     async def changes(self) -> AsyncIterator[set[str]]:
         """The agents whose lists changed, each time that some did."""

@@ -91,7 +91,7 @@ class DirectCalls:
         except Refused as refusal:
             return await reply.fail(INVALID_PARAMS, str(refusal))
         try:
-            request = call_request(message)
+            request = call_request(message.params or {})
             call = used.conversation.begin(scope["agent"], request, capabilities=message.meta[CAPABILITIES_KEY])
             if await reply.wait_for(call):
                 await reply.send({"result": stateless(used.conversation.stateless_answer(request, call))})

@@ -11,20 +11,39 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolRequestParams, PaginatedRequestParams, SubscriptionsListenRequestParams
+from mcp.shared.message import ServerMessageMetadata
+from mcp.types import (
+    CallToolRequestParams,
+    CompleteRequestParams,
+    CreateMessageRequest,
+    CreateMessageResult,
+    ElicitRequest,
+    ElicitResult,
+    GetPromptRequestParams,
+    ListRootsRequest,
+    ListRootsResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    RequestParams,
+    SetLevelRequestParams,
+    SubscriptionsListenRequestParams,
+)
 
-from toolyard.serve.mcp.calls import take_to_end
+from toolyard.serve.mcp.calls import LEVELS, take_to_end
 from toolyard.serve.mcp.http.conversations import LONGEST_IDLE, MOST_CONVERSATIONS
 from toolyard.serve.mcp.messages import (
     INSTRUCTIONS,
     INVALID_PARAMS,
+    LOG_LEVEL_KEY,
     NOT_CACHED,
     SERVER,
     STATELESS_VERSION,
-    CallRequest,
+    RpcFault,
 )
-from toolyard.serve.mcp.results import call_result
-from toolyard.serve.mcp.tool_server import Refused
+from toolyard.serve.mcp.results import result_for
+from toolyard.serve.mcp.tool_server import LISTS, Refused, Wants
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -35,7 +54,7 @@ if TYPE_CHECKING:
     from mcp.types import SubscriptionsListenResult
     from starlette.types import ASGIApp
 
-    from toolyard.core.tool import ClientRequest, Json
+    from toolyard.core.tool import ClientRequest, Json, JsonObject
     from toolyard.serve.mcp.calls import ServedCall
     from toolyard.serve.mcp.http.conversations import Conversations
     from toolyard.serve.mcp.tool_server import ToolServer
@@ -43,6 +62,18 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any, Any]
 
 MOST_LISTENERS = 256
+ASKED: dict[str, tuple[Any, Any]] = {
+    "elicitation/create": (ElicitRequest, ElicitResult),
+    "sampling/createMessage": (CreateMessageRequest, CreateMessageResult),
+    "roots/list": (ListRootsRequest, ListRootsResult),
+}
+"""Requests to clients, and what they answer."""
+PARAMS_OF_CALLS: dict[str, type[RequestParams]] = {
+    "tools/call": CallToolRequestParams,
+    "resources/read": ReadResourceRequestParams,
+    "prompts/get": GetPromptRequestParams,
+    "completion/complete": CompleteRequestParams,
+}
 
 
 class SdkServer(Server[Any]):
@@ -69,6 +100,8 @@ class HttpTools:
         """By agent, as the buses are."""
         self._sessions: dict[str, tuple[str, ServerSession]] = {}
         """Clients of the older era by their session ids, with their agents; the last are those heard of last."""
+        self._log_levels: dict[str, str] = {}
+        """Of messages that clients of the older era want to hear, by their conversations."""
         sdk = SdkServer(
             SERVER["name"],
             title=SERVER["title"],
@@ -78,8 +111,11 @@ class HttpTools:
                 None
             ),  # no tool asks for arguments in headers, so no list is made for each call
         )
-        sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
-        sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        for method in LISTS:
+            sdk.add_request_handler(method, PaginatedRequestParams, self._lists(method))
+        for method, params in PARAMS_OF_CALLS.items():
+            sdk.add_request_handler(method, params, self._calls(method))
+        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         sdk.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
 
         async def remember(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -119,42 +155,69 @@ class HttpTools:
             ready.set()
             await ending.wait()
 
-    async def _list(self, context: Context, _: PaginatedRequestParams) -> HandlerResult:
-        tools = list((await self._server.current_definitions(agent_of(context))).tools)
-        is_stateless = context.protocol_version == STATELESS_VERSION
-        return {"tools": tools, **({"resultType": "complete", **NOT_CACHED} if is_stateless else {})}
+    def _lists(self, method: str) -> Any:
+        async def give(context: Context, _: PaginatedRequestParams) -> HandlerResult:
+            listed = await self._server.listing(agent_of(context), method) or {}
+            if method == "tools/list":
+                listed = {"tools": list(self._server.definitions(agent_of(context)).tools)}
+            is_stateless = context.protocol_version == STATELESS_VERSION
+            return {**listed, **({"resultType": "complete", **NOT_CACHED} if is_stateless else {})}
 
-    async def _call(self, context: Context, params: CallToolRequestParams) -> HandlerResult:
+        return give
+
+    def _calls(self, method: str) -> Any:
+        async def call(context: Context, _: object) -> HandlerResult:
+            try:
+                return await self._call(context, method)
+            except Refused as refusal:
+                raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+            except RpcFault as fault:
+                raise MCPError(**fault.error) from fault
+
+        return call
+
+    async def _call(self, context: Context, method: str) -> HandlerResult:
         scope = context.request.scope if context.request else {}
         is_stateless = context.protocol_version == STATELESS_VERSION
-        request = CallRequest(
-            name=params.name,
-            arguments=params.arguments or {},
-            answers=(context.params or {}).get("inputResponses"),
-            state=params.request_state,
+        request = self._server.request(scope["agent"], method, context.params or {})
+        used = self._conversations.begin_request(
+            scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=not is_stateless
         )
-        try:
-            used = self._conversations.begin_request(
-                scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=not is_stateless
-            )
-        except Refused as refusal:
-            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
         call: ServedCall | None = None
         try:
-            capabilities, report = capabilities_of(context), reporter(context)
-            call = used.conversation.begin(scope["agent"], request, capabilities=capabilities, report=report)
+            capabilities, wants = capabilities_of(context), self._wants(context, scope["conversation"])
+            call = used.conversation.begin(scope["agent"], request, capabilities=capabilities, wants=wants)
             if not is_stateless:
-                return call_result(await take_to_end(call, asker(context)))
+                return result_for(request, await take_to_end(call, asker(context)))
             await call.next()
-            return used.conversation.stateless_answer(request, call)
-        except Refused as refusal:
-            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+            return {"resultType": "complete", **used.conversation.stateless_answer(request, call)}
         except asyncio.CancelledError:
             if call:
                 call.cancel()
             raise
         finally:
             self._conversations.end_request(used)
+
+    async def _set_level(self, context: Context, params: SetLevelRequestParams) -> HandlerResult:
+        scope = context.request.scope if context.request else {}
+        self._log_levels[scope["conversation"]] = params.level
+        if len(self._log_levels) > MOST_CONVERSATIONS:
+            del self._log_levels[next(iter(self._log_levels))]
+        return {}
+
+    def _wants(self, context: Context, conversation: str) -> Wants:
+        """What the client wants to hear while a call runs."""
+        meta = (context.params or {}).get("_meta")
+        level = meta.get(LOG_LEVEL_KEY) if isinstance(meta, dict) else None
+        level = level or self._log_levels.get(conversation)
+
+        async def log(message: JsonObject) -> None:
+            params = LoggingMessageNotificationParams.model_validate(message)
+            await context.session.send_notification(
+                LoggingMessageNotification(params=params), related_request_id=context.request_id
+            )
+
+        return Wants(report=reporter(context), log=log if level in LEVELS else None, log_level=level)
 
     async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         agent = agent_of(context) or self._server.default_agent()
@@ -197,12 +260,14 @@ def asker(context: Context) -> Callable[[ClientRequest], Awaitable[Json]]:
     """What puts a question to a client of the older era, on the stream of the request that it is about."""
 
     async def ask(request: ClientRequest) -> Json:
-        form = request.params
+        kind, result = ASKED[request.method]
+        typed = kind.model_validate({"method": request.method, "params": dict(request.params)}, by_name=False)
+        metadata = ServerMessageMetadata(related_request_id=context.request_id)
         try:
-            answer = await context.session.elicit_form(form["message"], form["requestedSchema"], context.request_id)
-        except MCPError:
+            answer = await context.session.send_request(typed, result, metadata=metadata)
+        except (MCPError, ValueError):  # it will not say, or says something else
             return None
-        return answer.model_dump(exclude_none=True)
+        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     return ask
 
