@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 from pathlib import Path
@@ -362,11 +363,18 @@ class AgentApplication:
 
     async def _watch(self, seen: object, seconds: float) -> AsyncIterator[None]:
         while True:
-            await asyncio.sleep(seconds)
+            await self._news(seconds)
             await self.refresh()
             if (now := (await self._lifecycle.current()).state()) != seen:
                 seen = now
                 yield
+
+    async def _news(self, seconds: float) -> None:
+        """Wait for a source that says that it changed; not for long, since most do not say."""
+        news = self._lifecycle.known().host.news
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+        news.clear()
 
     async def _features(
         self, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None

@@ -13,8 +13,9 @@ from typing import Any
 
 import anyio
 import mcp.types as types
-from mcp.server.lowlevel.server import Server
+from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCError
@@ -25,6 +26,7 @@ STATELESS = "2026-07-28"
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 TOOLS: dict[str, tuple[str, dict[str, Any], Callable[..., Any]]] = {}
 SUBSCRIBED: set[str] = set()
+BUS = InMemorySubscriptionBus()
 
 
 def tool(description: str, **properties: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -271,6 +273,20 @@ async def test_input_required_result_capabilities(ask: Ask) -> Any:
     return done(text(" ".join(map(said, answers.values()))))
 
 
+@tool("Offers another tool from now on.")
+async def test_trigger_tool_change(ask: Ask) -> Any:
+    TOOLS["another_tool"] = ("Answers with text.", NO_ARGUMENTS, test_simple_text)
+    await BUS.publish(ToolsListChanged())
+    return done(text("changed"))
+
+
+@tool("Offers another prompt from now on.")
+async def test_trigger_prompt_change(ask: Ask) -> Any:
+    PROMPTS["another_prompt"] = ("A plain prompt.", [])
+    await BUS.publish(PromptsListChanged())
+    return done(text("changed"))
+
+
 PROMPTS: dict[str, tuple[str, list[str]]] = {
     "test_simple_prompt": ("A plain prompt.", []),
     "test_prompt_with_arguments": ("A prompt with arguments.", ["arg1", "arg2"]),
@@ -320,7 +336,9 @@ def contents(uri: str) -> Any:
 
 
 async def list_tools(*_: Any) -> types.ListToolsResult:
-    tools = [types.Tool(name=name, description=about, input_schema=schema) for name, (about, schema, _) in TOOLS.items()]
+    tools = [
+        types.Tool(name=name, description=about, input_schema=schema) for name, (about, schema, _) in TOOLS.items()
+    ]
     return types.ListToolsResult(tools=tools)
 
 
@@ -332,7 +350,9 @@ async def call_tool(context: Any, params: Any) -> Any:
 
 
 async def list_resources(*_: Any) -> types.ListResourcesResult:
-    found = [types.Resource(uri=uri, name=name, description=name, mime_type=kind) for uri, (name, kind) in RESOURCES.items()]
+    found = [
+        types.Resource(uri=uri, name=name, description=name, mime_type=kind) for uri, (name, kind) in RESOURCES.items()
+    ]
     return types.ListResourcesResult(resources=found)
 
 
@@ -401,11 +421,13 @@ async def main(*, handshake_only: bool) -> None:
         on_get_prompt=get_prompt,
         on_completion=complete,
         on_set_logging_level=set_level,
+        on_subscriptions_listen=ListenHandler(BUS),
     )
     async with stdio_server() as (read, write), asyncio.TaskGroup() as group:
         to_server, messages = anyio.create_memory_object_stream[Any](0)
         group.create_task(pass_on(read, write, to_server, handshake_only=handshake_only))
-        await server.run(messages, write, server.create_initialization_options())
+        changes = NotificationOptions(prompts_changed=True, tools_changed=True)
+        await server.run(messages, write, server.create_initialization_options(changes))
 
 
 async def pass_on(read: Any, write: Any, to_server: Any, *, handshake_only: bool) -> None:

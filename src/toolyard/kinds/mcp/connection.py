@@ -190,19 +190,23 @@ class McpConnection:
             await asyncio.wait([*waits, following])
 
     async def _follow(self, client: Client) -> None:
-        """Hear of changes of the list, where the server tells them on a stream of their own."""
+        """Hear of changes of the lists, where the server tells them on a stream of their own."""
         from mcp.client.subscriptions import ListenNotSupportedError
 
-        tools = client.server_capabilities.tools
-        if client.session.discover_result is None or not (tools and tools.list_changed):
+        has = client.server_capabilities
+        tools, prompts, resources = (bool(one and one.list_changed) for one in (has.tools, has.prompts, has.resources))
+        if client.session.discover_result is None or not (tools or prompts or resources):
             return
+        listening = client.listen(
+            tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+        )
         with contextlib.suppress(ListenNotSupportedError):
             try:
-                async with client.listen(tools_list_changed=True) as changes:
+                async with listening as changes:
                     async for _ in changes:
                         self._on_change(self)
             except Exception as error:  # it has no part in calls, which go on
-                log.info("a server's list of tools is not followed: %s", in_words(error))
+                log.info("a server's lists are not followed: %s", in_words(error))
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, LIST_CHANGES):
@@ -218,7 +222,7 @@ class McpConnection:
                 form = on_wire(params)
                 form["message"] = f"{self._server} asks: {params.message}"
                 answer = await call.client.ask(key_of(context, "form"), request_of("elicitation/create", form))
-                return ElicitResult.model_validate(answer or {"action": "decline"})
+                return ElicitResult.model_validate(answer if isinstance(answer, dict) else {"action": "decline"})
             return await self._ask_person(call, params)
 
     async def _ask_person(self, call: CallContext, params: ElicitRequestParams) -> ElicitResult:
@@ -244,7 +248,7 @@ class McpConnection:
                 )
             if isinstance(answer, dict):
                 return CreateMessageResult.model_validate(answer)
-        needed = {"requiredCapabilities": {"sampling": {}}}
+        needed: JsonObject = {"requiredCapabilities": {"sampling": {}}}
         return ErrorData(code=MISSING_CAPABILITY, message="there is no model that can be asked", data=needed)
 
     async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:

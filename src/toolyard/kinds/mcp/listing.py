@@ -87,6 +87,8 @@ class McpListing(msgspec.Struct, frozen=True, kw_only=True):
     """The revision that the server speaks."""
     server: str = ""
     """Name and version, as it says."""
+    is_missing: bool = False
+    """Whether this stands for a list that the server did not give when it was last asked."""
 
 
 def listing_cache(host: Host) -> ContentCache[McpListing]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -31,7 +31,7 @@ from toolyard.serve.mcp.messages import (
     stateless,
 )
 from toolyard.serve.mcp.results import result_for
-from toolyard.serve.mcp.tool_server import CALLS, NOTHING, Refused, Wants
+from toolyard.serve.mcp.tool_server import CALLS, NOTHING, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolyard.serve.mcp.tool_server import ToolServer
 
 log = logging.getLogger("toolyard.serve")
+LIST_KINDS = get_args(ListKind)
 MOST_REQUESTS = 256
 """How many requests are answered at once; more are refused, so that a flood costs no memory."""
 LAST_ANSWERS = 10.0
@@ -69,8 +70,8 @@ class LineServer:
         self._numbers = itertools.count(1)
         self._asked: dict[object, asyncio.Future[Json]] = {}
         """Our own requests to the client, by their ids."""
-        self._subscribed: set[object] = set()
-        """The ids of requests that want to hear of changes."""
+        self._subscribed: dict[object, list[str]] = {}
+        """The lists whose changes requests want to hear of, by the ids of those."""
         self._watch: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -169,7 +170,9 @@ class LineServer:
     def _answer_statelessly(self, message: Message, request: CallRequest, call: ServedCall) -> None:
         """Answer with the result, or with questions; the next request goes on then."""
         if self._calls.pop(message.id, None) is call:
-            self._reply(message, lambda: stateless(self._conversation.stateless_answer(request, call)))
+            self._reply(
+                message, lambda: stateless(self._conversation.stateless_answer(self._server.agent, request, call))
+            )
         else:
             call.cancel()
 
@@ -246,16 +249,16 @@ class LineServer:
         if not isinstance(wanted, dict):
             raise RpcFault(INVALID_PARAMS, "subscriptions/listen needs notifications")
         meta = {SUBSCRIPTION_KEY: message.id}
-        honoured = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
-        params = {"_meta": meta, "notifications": honoured}
+        kinds = [kind for kind in LIST_KINDS if wanted.get(f"{kind}ListChanged") is True]
+        params = {"_meta": meta, "notifications": {f"{kind}ListChanged": True for kind in kinds}}
         self._send({"method": "notifications/subscriptions/acknowledged", "params": params})
-        if honoured:
-            self._subscribed.add(message.id)
+        if kinds:
+            self._subscribed[message.id] = kinds
             self._start_watch()
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            self._subscribed.discard(message.id)
+            self._subscribed.pop(message.id, None)
         return {"_meta": meta}
 
     def _start_watch(self) -> None:
@@ -263,15 +266,14 @@ class LineServer:
             self._watch = asyncio.create_task(self._tell_changes())
 
     async def _tell_changes(self) -> None:
-        changed = {"method": "notifications/tools/list_changed"}
         served = self._server.default_agent()
         async for agents in self._server.changes():
-            if served not in agents:
-                continue
-            if self._has_begun:
-                self._send(changed)
-            for id in self._subscribed:
-                self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
+            for kind in agents.get(served, ()):
+                changed = {"method": f"notifications/{kind}/list_changed"}
+                if self._has_begun:
+                    self._send(changed)
+                for id in [id for id, kinds in self._subscribed.items() if kind in kinds]:
+                    self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
 
     async def _ask(self, request: ClientRequest) -> Json:
         """Put a question to the client and wait; whoever waits no more takes it back."""

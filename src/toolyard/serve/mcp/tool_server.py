@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
 """What takes the path of calls."""
 LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
+ListKind: TypeAlias = Literal["tools", "resources", "prompts"]
 MOST_CALLS = 64
 """How many calls of one conversation are under way at once."""
 QUESTION = "allow"
@@ -94,15 +95,13 @@ class ClientConversation:
         self._server = server
         self._number = 0
         self._under_way: dict[str, ServedCall] = {}
-        self._asked: dict[str, tuple[CallRequest, ServedCall]] = {}
-        """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
 
     def begin(
         self, agent: str | None, request: CallRequest, *, capabilities: Json, wants: Wants = NOTHING
     ) -> ServedCall:
         """Start a call, or go on with the one whose question the request answers."""
         if request.state is not None:
-            return self._go_on(request)
+            return self._server.go_on(agent, request)
         if len(self._under_way) >= MOST_CALLS:
             raise Refused(f"{MOST_CALLS} calls are under way already: wait for one to end")
         self._number += 1
@@ -125,13 +124,13 @@ class ClientConversation:
         call.start(work, lambda: self._forget(id, call))
         return call
 
-    def stateless_answer(self, request: CallRequest, call: ServedCall) -> dict[str, Any]:
+    def stateless_answer(self, agent: str | None, request: CallRequest, call: ServedCall) -> dict[str, Any]:
         """What a call came to: its result, or questions, which the client's next request answers."""
         if call.is_over:
             kept = NOT_CACHED if request.method == "resources/read" else {}
             return {**kept, **result_for(request, call.result())}
         state = os.urandom(16).hex()
-        self._asked[state] = (request, call)
+        self._server.asked[state] = (agent, request, call)
         asked = {name: {"method": one.method, "params": one.params} for name, one in call.asked.items()}
         return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
 
@@ -144,22 +143,11 @@ class ClientConversation:
             await asyncio.wait(tasks)
         await self._server.app.end_session(self.id)
 
-    def _go_on(self, request: CallRequest) -> ServedCall:
-        """The call that waits for this answer, which must be for the very same call."""
-        asked, call = self._asked.pop(request.state or "", (None, None))
-        if asked is None or call is None:
-            raise Refused("the question is not open any more: call the tool again")
-        if (asked.name, asked.arguments) != (request.name, request.arguments):
-            call.answer(dict.fromkeys(call.asked))
-            raise Refused("the answer was sent with another call than the question was about")
-        answers = request.answers if isinstance(request.answers, dict) else {}
-        call.answer({name: one for name, one in answers.items() if isinstance(one, dict)})
-        return call
-
     def _forget(self, id: str, call: ServedCall) -> None:
-        del self._under_way[id], self._server.approver.calls[id]
-        if self._asked:
-            self._asked = {state: asked for state, asked in self._asked.items() if asked[1] is not call}
+        server = self._server
+        del self._under_way[id], server.approver.calls[id]
+        if server.asked:
+            server.asked = {state: asked for state, asked in server.asked.items() if asked[2] is not call}
 
 
 class ToolServer:
@@ -170,8 +158,24 @@ class ToolServer:
         self.agent = agent
         """The agent of whoever names none."""
         self.approver = approver
+        self.asked: dict[str, tuple[str | None, CallRequest, ServedCall]] = {}
+        """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
         self._definitions: dict[str | None, tuple[list[ToolSpec], ToolDefinitions]] = {}
         self._offers: dict[str | None, tuple[list[tuple[str, PluginOffers]], ClientOffers]] = {}
+
+    def go_on(self, agent: str | None, request: CallRequest) -> ServedCall:
+        """The call that waits for this answer, which must be for the very same call.
+
+        It goes on in the conversation that it began in, wherever the answer comes from: nobody can guess the state.
+        """
+        asked_of, asked, call = self.asked.pop(request.state or "", (None, None, None))
+        if asked is None or call is None:
+            raise Refused("the question is not open any more: call the tool again")
+        if (asked_of, asked.name, asked.arguments) != (agent, request.name, request.arguments):
+            call.answer(dict.fromkeys(call.asked))
+            raise Refused("the answer was sent with another call than the question was about")
+        call.answer(request.answers if isinstance(request.answers, dict) else {})
+        return call
 
     def conversation(self, id: str | None = None) -> ClientConversation:
         return ClientConversation(self, id or os.urandom(16).hex())
@@ -232,17 +236,30 @@ class ToolServer:
         agents = self.app.agents()
         return self.agent or ("default" if "default" in agents else agents[0])
 
-    async def changes(self) -> AsyncIterator[set[str]]:
-        """The agents whose lists changed, each time that some did."""
-        before = self._all_encoded()
+    async def changes(self) -> AsyncIterator[dict[str, list[ListKind]]]:
+        """Which lists of which agents changed, each time that some did."""
+        before = self._all_lists()
         async for _ in self.app.watch():
-            now = self._all_encoded()
-            if changed := {agent for agent in now if now[agent] != before.get(agent)}:
-                yield changed
+            now = self._all_lists()
+            changed = {agent: changed_kinds(before.get(agent, {}), lists) for agent, lists in now.items()}
+            if any(changed.values()):
+                yield {agent: kinds for agent, kinds in changed.items() if kinds}
             before = now
 
-    def _all_encoded(self) -> dict[str, bytes]:
-        return {agent: bytes(self.definitions(agent).encoded) for agent in self.app.agents()}
+    def _all_lists(self) -> dict[str, dict[ListKind, object]]:
+        return {agent: self._lists_of(agent) for agent in self.app.agents()}
+
+    def _lists_of(self, agent: str) -> dict[ListKind, object]:
+        offers = self.offers(agent)
+        return {
+            "tools": bytes(self.definitions(agent).encoded),
+            "resources": (offers.resources, offers.templates),
+            "prompts": offers.prompts,
+        }
+
+
+def changed_kinds(before: Mapping[ListKind, object], now: Mapping[ListKind, object]) -> list[ListKind]:
+    return [kind for kind, one in now.items() if one != before.get(kind)]
 
 
 def is_other(spec: ToolSpec, other: ToolSpec) -> bool:

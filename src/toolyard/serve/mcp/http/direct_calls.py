@@ -94,7 +94,9 @@ class DirectCalls:
             request = call_request(message.params or {})
             call = used.conversation.begin(scope["agent"], request, capabilities=message.meta[CAPABILITIES_KEY])
             if await reply.wait_for(call):
-                await reply.send({"result": stateless(used.conversation.stateless_answer(request, call))})
+                await reply.send(
+                    {"result": stateless(used.conversation.stateless_answer(scope["agent"], request, call))}
+                )
         except Refused as refusal:
             await reply.fail(INVALID_PARAMS, str(refusal))
         except RpcFault as fault:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp.types import (
@@ -43,10 +49,10 @@ from toolyard.serve.mcp.messages import (
     RpcFault,
 )
 from toolyard.serve.mcp.results import result_for
-from toolyard.serve.mcp.tool_server import LISTS, Refused, Wants
+from toolyard.serve.mcp.tool_server import LISTS, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
@@ -62,6 +68,11 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any, Any]
 
 MOST_LISTENERS = 256
+CHANGED: dict[ListKind, Any] = {
+    "tools": ToolsListChanged,
+    "resources": ResourcesListChanged,
+    "prompts": PromptsListChanged,
+}
 ASKED: dict[str, tuple[Any, Any]] = {
     "elicitation/create": (ElicitRequest, ElicitResult),
     "sampling/createMessage": (CreateMessageRequest, CreateMessageResult),
@@ -85,7 +96,7 @@ class SdkServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
@@ -190,7 +201,7 @@ class HttpTools:
             if not is_stateless:
                 return result_for(request, await take_to_end(call, asker(context)))
             await call.next()
-            return {"resultType": "complete", **used.conversation.stateless_answer(request, call)}
+            return {"resultType": "complete", **used.conversation.stateless_answer(scope["agent"], request, call)}
         except asyncio.CancelledError:
             if call:
                 call.cancel()
@@ -236,13 +247,25 @@ class HttpTools:
 
     async def _tell_changes(self) -> None:
         async for agents in self._server.changes():
-            for agent in agents & self._listeners.keys():
-                await self._buses[agent].publish(ToolsListChanged())
-            told = [(id, session) for id, (agent, session) in self._sessions.items() if agent in agents]
-            sent = await asyncio.gather(*(one.send_tool_list_changed() for _, one in told), return_exceptions=True)
-            for (id, _), outcome in zip(told, sent, strict=True):
+            for agent in agents.keys() & self._listeners.keys():
+                for kind in agents[agent]:
+                    await self._buses[agent].publish(CHANGED[kind]())
+            told = [(id, session, agents[agent]) for id, (agent, session) in self._sessions.items() if agent in agents]
+            sent = await asyncio.gather(*(tell(session, kinds) for _, session, kinds in told), return_exceptions=True)
+            for (id, _, _), outcome in zip(told, sent, strict=True):
                 if outcome is not None:  # it has gone
                     self._sessions.pop(id, None)
+
+
+async def tell(session: ServerSession, kinds: Sequence[ListKind]) -> None:
+    """Tell a client of the older era which lists changed."""
+    send = {
+        "tools": session.send_tool_list_changed,
+        "resources": session.send_resource_list_changed,
+        "prompts": session.send_prompt_list_changed,
+    }
+    for kind in kinds:
+        await send[kind]()
 
 
 def agent_of(context: Context) -> str | None:
