@@ -125,7 +125,7 @@ class McpSource:
         if asking.done():
             self._accept_heard()
         else:
-            self.problems = [self._unanswered()]
+            self.problems = self.problems or [self._unanswered()]  # what went wrong last says more
             self._keep(McpListing(is_missing=True), key)
         return True
 
