@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 from pathlib import Path
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import HasServer, Kind
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -169,6 +171,11 @@ class AgentApplication:
         in_turns = {SEARCH_TOOLS} if has_reader(loaded.configuration, agent, in_turn=False) else IN_TURNS
         found = loaded.agent(agent).catalog.tools()
         return [tool for tool in found if tool.kind != OWN or tool.spec.name not in in_turns]
+
+    def offers(self, agent: str | None = None) -> list[tuple[str, PluginOffers]]:
+        """What an agent's plugins have beside tools, for whoever serves them on."""
+        loaded = self._lifecycle.known()
+        return loaded.agent(agent or loaded.default_agent()).catalog.offers()
 
     def plugins(self, agent: str | None = None) -> list[PluginStatus]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
@@ -361,11 +368,18 @@ class AgentApplication:
 
     async def _watch(self, seen: object, seconds: float) -> AsyncIterator[None]:
         while True:
-            await asyncio.sleep(seconds)
+            await self._news(seconds)
             await self.refresh()
             if (now := (await self._lifecycle.current()).state()) != seen:
                 seen = now
                 yield
+
+    async def _news(self, seconds: float) -> None:
+        """Wait for a source that says that it changed; not for long, since most do not say."""
+        news = self._lifecycle.known().host.news
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+        news.clear()
 
     async def _features(
         self, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None

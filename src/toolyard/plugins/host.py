@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from functools import cached_property
 from pathlib import Path
@@ -99,6 +100,8 @@ class Host:
         """Folders whose plugins are used where they are, and never installed."""
         self.kinds = kinds
         """All kinds of tools, for plugins that build on tools of others. Kinds know hosts, so no type is named."""
+        self.news = asyncio.Event()
+        """Set by a source that learned by itself that it changed, for whoever looks for changes."""
         self.config: JsonObject = {}
         """The values of the agent that a source is made for; none for a source that all agents share."""
         limits = Limits(**structs.asdict(configuration.limits))

@@ -169,6 +169,7 @@ class PendingCall:
             timeout=self.call.timeout,
             by_person=self.call.by_person,
             ask_person=self._ask_person,
+            client=self._permission.client_link(self.call.id),
         )
 
     async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:
