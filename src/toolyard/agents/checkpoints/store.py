@@ -19,6 +19,7 @@ from toolyard.agents.checkpoints.packs import Packs
 from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.files.atomic import replace_file
+from toolyard.files.folder_listing import FolderListing
 from toolyard.files.locks import try_lock
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class CheckpointStore:
         self._folder = folder / workspace_name(self.workspace)
         self._records = self._folder / "states"
         self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._listing = FolderListing(self._records)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
         self._users = -1
@@ -226,9 +228,9 @@ class CheckpointStore:
         return made
 
     def _last(self) -> Checkpoint | None:
-        names = sorted(file.name for file in self._records.glob("*.json"))
+        name = max((name for name in self._listing.sizes() if name.endswith(".json")), default=None)
         try:
-            return msgspec.json.decode((self._records / names[-1]).read_bytes(), type=Checkpoint) if names else None
+            return msgspec.json.decode((self._records / name).read_bytes(), type=Checkpoint) if name else None
         except (OSError, msgspec.MsgspecError):
             return next(reversed(self.checkpoints()), None)
 
