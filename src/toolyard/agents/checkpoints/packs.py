@@ -26,6 +26,7 @@ PIECE = 1 << 20
 LEVEL = 1
 """Of compression: more costs far more time than it saves room."""
 WORTH_IT = 0.9
+LONG_LISTING = 1 << 16
 Encoding = Literal["raw", "zlib"]
 
 
@@ -118,7 +119,7 @@ class Packs:
             writer.finish()
             if writer.places:
                 index = msgspec.msgpack.encode(PackIndex(writer.places))
-                replace_file(self._index_of(name), index, durable=True)
+                replace_file(self._index_of(name), index, durable=True, with_folder=False)
                 os.rename(partial, self._folder / name)
                 sync_folder(self._folder)
                 self._known |= {place.digest: (name, place) for place in writer.places}
@@ -198,6 +199,15 @@ class PackWriter:
                 self._append(digest, packed, len(data), "zlib")
             else:
                 self._append(digest, data, len(data), "raw")
+        return digest
+
+    def add_listing(self, data: bytes) -> Digest:
+        """Keep what is mostly digests, in which there is little to compress; only what is long is worth the time."""
+        if len(data) > LONG_LISTING:
+            return self.add(data)
+        digest = digest_of(data)
+        if not self._has(digest):
+            self._append(digest, data, len(data), "raw")
         return digest
 
     def add_file(self, fd: int, size: int, largest: int) -> tuple[Digest, int] | None:

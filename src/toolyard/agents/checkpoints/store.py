@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SOON_NAMED = 3600.0
 """By when a state that was kept is named, if its process lives, in seconds."""
+SEEN_EVERY = 30.0
+"""Seconds after which what was seen is written again."""
 PATIENCE = 60.0
 """How many seconds to wait for another process that keeps a state of the same workspace."""
 
@@ -93,6 +95,7 @@ class CheckpointStore:
         self._listing = FolderListing(self._records)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
+        self._seen_written: float | None = None
         self._users = -1
         """Locked, together with others, as long as we work with the states."""
 
@@ -210,7 +213,7 @@ class CheckpointStore:
             root = scan.run(self.workspace)
         if scan.seen != before:
             self._seen = scan.seen
-            replace_file(self._folder / "seen", encode_seen(scan.seen))
+            self._write_seen(scan.seen)
         last = self._last()
         if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
             os.utime(self._record_of(last))  # somebody else is about to name it
@@ -226,6 +229,13 @@ class CheckpointStore:
         )
         replace_file(self._record_of(made), msgspec.json.encode(made), durable=True)
         return made
+
+    def _write_seen(self, seen: SeenFolders) -> None:
+        """For the next process, which reads again what changed since; so that this need not be done each time."""
+        now = time.monotonic()
+        if self._seen_written is None or now - self._seen_written > SEEN_EVERY:
+            self._seen_written = now
+            replace_file(self._folder / "seen", encode_seen(seen))
 
     def _last(self) -> Checkpoint | None:
         name = max((name for name in self._listing.sizes() if name.endswith(".json")), default=None)
