@@ -204,6 +204,22 @@ def test_E06_git_says_why_a_repository_below_can_only_be_read_or_cannot_be_moved
     assert (answers[2][0], "[sandbox" in answers[2][1]) == (0, False)
 
 
+def test_E06_git_says_that_a_repository_below_cannot_be_read_and_all_else_goes_on(place):
+    """As an ordinary user, whom the mode of a file stops."""
+    workspace, _ = prepare(place, "repository", ordinary=True)
+    (sub := workspace / "sub").mkdir()
+    if os.geteuid() == 0:
+        os.chown(sub, ORDINARY, ORDINARY)
+    git(sub, "init", "-q", "-b", "main")
+    git(sub, "commit", "-q", "--allow-empty", "-m", "zero")
+    (log := sub / ".git/logs/HEAD").chmod(0)
+    answers = work(place.parent, workspace, ["git log --oneline && ls -d sub", "git log --oneline"], ordinary=True)
+    log.chmod(0o644)
+    assert [code for code, _ in answers] == [0, 0]
+    assert f"{sub}/.git is not there inside, since not all of it can be read: Permission denied" in answers[0][1]
+    assert git(sub, "log", "--format=%s") == "zero\n"
+
+
 def test_E07_git_worktrees_that_were_added_inside_are_worktrees_outside(place):
     workspace, top = prepare(place, "repository", ordinary=False)
     lines = [
