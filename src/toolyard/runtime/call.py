@@ -167,7 +167,9 @@ class PendingCall:
             spill_name=file_name(self.call.id),
             given=self.call.arguments,
             timeout=self.call.timeout,
+            by_person=self.call.by_person,
             ask_person=self._ask_person,
+            client=self._permission.client_link(self.call.id),
         )
 
     async def _ask_person(self, message: str, form: JsonObject) -> JsonObject | None:

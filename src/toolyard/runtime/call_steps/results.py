@@ -34,7 +34,8 @@ def limited(result: ToolResult, settings: CallSettings) -> ToolResult:
     """
     if result.attachments:
         text, attachments = text_and_attachments(checked(result.content))
-        result = replace(result, text=text, attachments=attachments)
+        original = result.original if attachments == result.attachments else None
+        result = replace(result, text=text, attachments=attachments, original=original)
     seen = result.text
     if STRANGE.search(seen):
         from toolyard.core.screen_text import readable  # seldom needed, and slow to import
