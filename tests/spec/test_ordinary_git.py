@@ -110,6 +110,56 @@ def test_E07_git_work_passes_under_landlock_alone(place, where):
     assert "user.email=ada@example.org" in git(top, "config", "--local", "-l")
 
 
+NESTED = [
+    "cd sub && git config user.email ada@example.org && git config user.name Ada",
+    "cd sub && echo two > file && git add file && git commit -qm inside && git branch topic",
+    "cd sub && git checkout -q topic && echo 3 >> file && git stash && git stash pop && git commit -qam three",
+    "cd sub && git worktree add -q ../sub-tree && git -C ../sub-tree commit -q --allow-empty -m there",
+    "cd sub && git remote add up $PWD/../store.git && git push -q up topic && git fetch -q up && git gc -q && git fsck",
+    "cd tree && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'in a tree' && git status",
+    "git -c protocol.file.allow=always submodule --quiet add ./store.git module && git -C module log --oneline",
+    "git init -q made && git -C made -c user.name=a -c user.email=a@b commit -q --allow-empty -m made",
+    "git clone -q sub made/clone && cd made/clone && git log --oneline && git status && cd ../.. && rm -rf made",
+    "git -C sub worktree remove ../sub-tree && cp file sub/copied && mv sub/copied copied",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["as who runs the tests", "as an ordinary user", "under landlock alone"])
+def test_E07_git_work_passes_in_repositories_below(place, how):
+    if how == "under landlock alone":
+        need_backend("landlock")
+    ordinary = how == "as an ordinary user"
+    workspace, top = prepare(place, "repository", ordinary=ordinary)
+    (sub := workspace / "sub").mkdir()
+    if ordinary and os.geteuid() == 0:
+        os.chown(sub, ORDINARY, ORDINARY)
+    git(sub, "init", "-q", "-b", "main")
+    git(sub, "commit", "-q", "--allow-empty", "-m", "zero")
+    git(top, "clone", "-q", "--bare", "sub", "store.git")
+    git(top, "worktree", "add", "-q", "tree")
+    lines = ["echo one > file", *NESTED]
+    answers = work(place.parent, workspace, lines, ordinary=ordinary, contained=how == "under landlock alone")
+    failed = [(line, *answer) for line, answer in zip(lines, answers, strict=True) if answer[0] != 0]
+    assert failed == []
+    assert git(sub, "log", "--format=%s").split() == ["three", "inside", "zero"]
+    assert git(top / "store.git", "log", "--format=%s", "topic").split()[0] == "three"
+    assert "user.email=ada@example.org" in git(sub, "config", "--local", "-l")
+    assert "in a tree" in git(top / "tree", "log", "--format=%s")
+    assert git(sub, "fsck") is not None
+
+
+def test_E06_git_says_why_a_repository_below_can_only_be_read_or_cannot_be_moved(place):
+    workspace, top = prepare(place, "repository", ordinary=False)
+    for name in ("sub", "odd"):
+        git(top, "init", "-q", name)
+    (workspace / "odd/.git/commondir").write_text(".\n")
+    answers = work(place.parent, workspace, ["git -C odd config user.name a", "mv sub elsewhere", "git -C odd status"])
+    assert f"{workspace}/odd/.git can only be read inside" in answers[0][1]
+    assert "made up otherwise than usual" in answers[0][1]
+    assert "neither moved nor removed" in answers[1][1]
+    assert (answers[2][0], "[sandbox" in answers[2][1]) == (0, False)
+
+
 def test_E07_git_worktrees_that_were_added_inside_are_worktrees_outside(place):
     workspace, top = prepare(place, "repository", ordinary=False)
     lines = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import textwrap
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolyard.cli.render import is_terminal, show_note, show_piece
+from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
@@ -27,6 +28,8 @@ STYLES = {
     "removed": "error",
 }
 """How a line of a question looks, by how it weighs."""
+IN_WORDS = ("faint", "ask", "deny")
+"""What is no line of a command or of a file, and may be on several lines."""
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")
 EDIT_LABEL = "instead: "
@@ -155,8 +158,18 @@ def typed_value(text: str, field: JsonObject) -> Json:
 def show_question(question: Question) -> None:
     from toolyard.permissions.approval import question_lines
 
+    width = terminal_width()
     for weight, line in question_lines(question):
-        show_note(line, STYLES.get(weight, ""))
+        show_note(wrapped(line, width) if weight in IN_WORDS else line, STYLES.get(weight, ""))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Words of ours on as many lines as they need; a word that is longer than a line is left to the terminal."""
+    return "\n".join(
+        textwrap.wrap(
+            text, max(20, width - 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
+    )
 
 
 def prompt_for(question: Question) -> str:

@@ -73,6 +73,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it came as a call of its own kind for free text, which its result has to follow."""
     timeout: float | None = None
     """How many seconds it may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote it, and no model: who needs not have looked by a tool before changing something."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,26 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the whole that begins which was left out, in bytes."""
 
 
+class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a tool, or the path of its call, asks of the program that the call comes from, in words of MCP."""
+
+    method: str
+    params: JsonObject
+
+
+class ClientLink(Protocol):
+    """The program that a call comes from, where it speaks MCP and can be asked and told something meanwhile."""
+
+    log_level: str | None
+    """The least level of messages that it wants to hear; None for none."""
+
+    async def ask(self, name: str, request: ClientRequest) -> Json:
+        """Its answer; None if it cannot be asked that, or will not say."""
+
+    def log(self, message: JsonObject) -> None:
+        """Tell it a message, with `level` and `data`, and perhaps `logger`."""
+
+
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """All that a tool may know of the world it is called in."""
 
@@ -118,8 +140,9 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     emit: Callable[[Stream, str], None] | None = None
     """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
-    spill_to: Path | None = None
-    """Where the whole output goes when it is too long to be kept in the result."""
+    spill_folder: Path | None = None
+    """Where output is kept whole that is too long for a result."""
+    spill_name: str = "output"
     reach: Reach = "work"
     """How far this call may reach: the sandbox that its processes run in."""
     usual_reach: Reach = "work"
@@ -128,8 +151,17 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
     timeout: float | None = None
     """How many seconds the call may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote the call, and no model."""
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
+    client: ClientLink | None = None
+    """The program that the call comes from, if it can be asked; what an MCP server answers is passed on to it."""
+
+    @property
+    def spill_to(self) -> Path | None:
+        """Where the whole output goes when it is too long to be kept in the result."""
+        return self.spill_folder and self.spill_folder / self.spill_name
 
     @property
     def spill_errors_to(self) -> Path | None:
@@ -149,6 +181,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     data: JsonObject | None = None
     attachments: tuple[Part, ...] = ()
     """Images, sound and links that belong to the result, beside its text."""
+    original: JsonObject | None = None
+    """The answer of an MCP server as it was, for a client that it is passed on to."""
 
     @property
     def content(self) -> tuple[Part, ...]:

@@ -14,7 +14,7 @@ import msgspec
 from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolyard.core.reach import Reach
     from toolyard.core.tool import ToolResult
@@ -41,6 +41,8 @@ NO_SOCKET = re.compile(
     r"(?is)\bAF_UNIX\b.*permission denied|socket\.__init__.{0,200}permission denied|listen EACCES"
     r"|(?:unix|domain) socket.{0,80}(?:permission denied|not permitted)|cannot bind to socket"
 )
+HELD = re.compile(r"Device or resource busy|\bEBUSY\b|[Ii]nvalid cross-device link|\bEXDEV\b")
+"""What programs say where a folder is a mount of its own."""
 NO_SIGNAL = re.compile(r"kill: (?:\(\d+\) - |sending signal to \d+ failed: |\d+: )?.{0,20}Operation not permitted")
 
 
@@ -57,6 +59,8 @@ class CallSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The folders that can be written."""
     own_environment: str = ""
     """The environment of Python that runs the application, if it has one of its own."""
+    nested: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Repositories in folders below the workspace, and pointers to some; of those that can only be read, why."""
     has_mounts: bool = True
     """Whether what cannot be written is on a disk that cannot; without, nobody may write there."""
 
@@ -70,7 +74,11 @@ def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
 
 
 def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
-    if READ_ONLY.search(text) or any(map(around.keeps_from, paths_not_written(text, around))):
+    if closed := next((git for git, why in around.nested.items() if why and git in text), None):
+        yield about_closed_repository(closed, around.nested[closed])
+    elif around.nested and HELD.search(text):
+        yield about_held_folders(around.nested)
+    elif READ_ONLY.search(text) or any(map(around.keeps_from, paths_not_written(text, around))):
         yield about_environment() if is_own(around, text) else about_writing(around.reach)
     if around.refused:
         yield about_hosts(around.refused)
@@ -85,6 +93,21 @@ def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
         yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets, {OUTSIDE}]"
     if NO_SIGNAL.search(text):
         yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
+
+
+def about_closed_repository(git: str, why: str) -> str:
+    return (
+        f"[sandbox: {git} can only be read inside, since git outside obeys it, and {why}; make its folder the "
+        f"workspace, {OUTSIDE}]"
+    )
+
+
+def about_held_folders(nested: Iterable[str]) -> str:
+    shown = ", ".join([*nested][:MOST_HOSTS])
+    return (
+        "[sandbox: folders with a repository of their own can be worked in, but neither moved nor removed from inside, "
+        f"and what is moved into or out of them has to be copied ({shown}); {OUTSIDE.removeprefix('or ')}]"
+    )
 
 
 def paths_not_written(text: str, around: CallSurroundings) -> Iterator[str]:

@@ -284,7 +284,7 @@ async def test_a_backend_that_cannot_be_built_here_gives_way_to_the_next(box, mo
     mounts = need_backend("bubblewrap", "bubblewrap-pids")
     children = box.children(mounts, backends=(mounts, "landlock"))
 
-    def broken(paths):
+    def broken(paths, walk=None):
         layout = lay_out(paths)
         layout.rules["/nowhere/at/all"] = "write"  # as a mount that bubblewrap cannot make
         return layout
@@ -314,7 +314,7 @@ async def test_where_no_backend_can_be_built_that_passed_its_test_nothing_runs(b
     mounts = need_backend("bubblewrap", "bubblewrap-pids")
     children = box.children(mounts)
 
-    def broken(paths):
+    def broken(paths, walk=None):
         layout = lay_out(paths)
         layout.rules["/nowhere/at/all"] = "write"
         return layout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.agents.checkpoints.changes import differences, is_among, listing_of, unified_diff
+from toolyard.agents.checkpoints.changes import differences, listing_of, of_paths, unified_diff
 from toolyard.agents.checkpoints.coverage import Coverage, LeftOut, workspace_refusal
 from toolyard.agents.checkpoints.objects import Digest, FileEntry, FolderEntry
 from toolyard.agents.checkpoints.packs import Packs
@@ -120,8 +120,8 @@ class CheckpointStore:
     def changes(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> list[Change]:
         """What differs between two states, of these paths or all."""
         self._packs.reread()
-        found = differences(self._packs, before.root_digest, after.root_digest)
-        return [change for change in found if not paths or is_among(change.path, paths)]
+        found = list(differences(self._packs, before.root_digest, after.root_digest))
+        return of_paths(found, paths) if paths else found
 
     def diff(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> str:
         """The same as a patch."""

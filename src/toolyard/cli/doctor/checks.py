@@ -241,6 +241,15 @@ def check_folder(check: str, folder: Path, hint: str) -> Row:
         return Row(check=check, status="failure", detail=detail, hint=hint)
 
 
+def check_recovered_work() -> Iterator[Row]:
+    """Commits from inside that could not be handed over to their repositories."""
+    from toolyard.process.sandbox.git.outgoing.recovered import recovered_work
+
+    for one in recovered_work():
+        detail = f"{', '.join(one.refs)} of {one.git} could not be handed over; kept in {one.place}"
+        yield Row(check="git from inside", status="warning", detail=detail, hint=one.command)
+
+
 def check_provider_keys(configuration: Configuration) -> Iterator[Row]:
     """Whether providers have their keys. A key's value is never looked at but for being there."""
     providers = mapping(configuration.value.get("providers"))

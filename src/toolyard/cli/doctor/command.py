@@ -47,6 +47,7 @@ async def examine(options: GlobalOptions, as_json: bool) -> int:
             *checks.check_sandbox(await asyncio.to_thread(app.sandbox_report)),
             *checks.check_configuration(app.problems(), configuration),
             *checks.check_folders(configuration, sessions_dir(options)),
+            *checks.check_recovered_work(),
             *checks.check_provider_keys(configuration),
         ]
     if as_json:

@@ -257,6 +257,7 @@ class KeeperLink:
             confinement = self.sandbox.confinement() if self.sandbox else None
             if confinement and self.sandbox:
                 self._starting = KeeperProcess(confinement, self.sandbox.group, self.sandbox.cleanup_file)
+                self.sandbox.fill_repositories()
             else:
                 self._outside = self._outside or OutsideGroup()
                 self._starting = KeeperProcess(None, self._outside.group, self._outside.cleanup_file)

@@ -37,6 +37,10 @@ class LayoutDraft(msgspec.Struct):
     unguarded: list[str] = msgspec.field(default_factory=list)
     repositories: list[InsideRepository] = msgspec.field(default_factory=list)
     """Repositories that git inside can set up, which nobody outside obeys."""
+    nested: dict[str, str] = msgspec.field(default_factory=dict)
+    """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
+    submodules: set[str] = msgspec.field(default_factory=set)
+    """Folders that git outside steps into from the repository around them."""
     of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
     """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 
@@ -72,9 +76,12 @@ class LayoutDraft(msgspec.Struct):
                 pins.update(between(root, path))
             if access == "write" or is_unseen:
                 self.rules[path] = "hidden" if is_unseen else "read"
+        self.repositories = [one for one in self.repositories if self.can_write(one.git)]
+        for repository in self.repositories:
+            if repository.git in self.nested:
+                pins.update(between(nearest(self.rules, repository.git)[0], repository.git))
         for path in pins:
             self.rules.setdefault(path, "write")
-        self.repositories = [one for one in self.repositories if self.can_write(one.git)]
         for repository in self.repositories:
             self.mount_points += repository.mount_points()
             self.rules[repository.git] = "repository"

@@ -17,7 +17,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
-from toolyard.process.sandbox.git.guards import guard_repository
+from toolyard.process.sandbox.git.guards import guard_nested, guard_repository
 from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
@@ -32,9 +32,10 @@ from toolyard.process.sandbox.secrets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from toolyard.process.sandbox.git.inside_repository import InsideRepository
+    from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -86,6 +87,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of the interpreter or of programs that can be written all the same: nothing may run."""
     repositories: Sequence[InsideRepository] = ()
     """Repositories that git inside can set up."""
+    nested: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
     empty: Sequence[str] = ()
     """Files that are empty inside: what is not there, or is hidden from who would stop at it."""
     unseen: Sequence[str] = ()
@@ -132,8 +135,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return nearest(self.rules, os.path.dirname(path))[1] if path != "/" else "read"
 
 
-def lay_out(paths: SandboxPaths) -> Layout:
-    """The layout for these paths. Later steps win over earlier ones about the same path, guards over all."""
+def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
+    """The layout for these paths. Later steps win over earlier ones about the same path, guards over all.
+
+    `walk` finds repositories in folders below the workspace; without it they are not looked for.
+    """
     home = os.path.realpath(paths.home)
     draft = LayoutDraft(of_others=mount_points_of_others())
     draft.add("private", PRIVATE)
@@ -163,6 +169,8 @@ def lay_out(paths: SandboxPaths) -> Layout:
     # What is guarded because it may come to be, and would be a secret then, is hidden beforehand.
     for path in (*unseen, *filter(draft.can_write, draft.guards.keys() & set(secrets))):
         draft.hide(path)
+    if walk:
+        guard_nested(draft, workspace_roots(paths.workspace), walk)
     draft.settle()
     draft.add("read", paths.shown)
     rules = tidy(draft.rules)
@@ -179,16 +187,23 @@ def lay_out(paths: SandboxPaths) -> Layout:
         empty=[path for path in (*made_empty, *empty) if not os.path.isdir(path)],
         unseen=sorted(unseen),
         repositories=draft.repositories,
+        nested=draft.nested,
     )
 
 
 def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
-    """Folders to work in, but no folder of the system, even if we were started there."""
-    roots = {real for path in folders if os.path.isdir(real := os.path.realpath(path)) and real not in SYSTEM_FOLDERS}
+    """Folders to work in, with what is guarded in each."""
+    roots = workspace_roots(folders)
     draft.add("write", roots)
-    for root in sorted(roots):
+    for root in roots:
         guard_repository(draft, root)
         guard_project(draft, root)
+
+
+def workspace_roots(folders: Iterable[str]) -> list[str]:
+    """Folders to work in, but no folder of the system, even if we were started there."""
+    real = {os.path.realpath(path) for path in folders}
+    return sorted(path for path in real if os.path.isdir(path) and path not in SYSTEM_FOLDERS)
 
 
 def reveal(draft: LayoutDraft, path: str) -> None:

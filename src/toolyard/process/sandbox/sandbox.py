@@ -12,7 +12,7 @@ import os
 import time
 from collections import deque
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -26,14 +26,17 @@ from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.folder_events import FolderEvents
+from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch, identity_of
+from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
 
 if TYPE_CHECKING:
     import socket
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
@@ -64,14 +68,17 @@ class Sandbox:
         self.common = common or CommonFolder()
         self._owns_common = common is None
         self._layout: Layout | None = None
+        self._walk = RepositoryWalk()
         self._test: SelfTest | None = None
         self._failed: dict[Backend, str] = {}
         self._tried_again: set[Backend] = set()
         self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
-        self._watch = FileWatch()
+        self._watch_nothing()
         self._repositories: WorkspaceRepositories | None = None
+        self._git_folders: list[PrivateGitFolder] = []
+        """Those of repositories that are yet to be filled."""
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
@@ -85,7 +92,7 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
-        self._is_in_use = False
+        self._is_in_use = self._is_running = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
@@ -112,8 +119,8 @@ class Sandbox:
         if self._layout is None:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
-            layout = lay_out(self.paths)
-            self._layout = layout.looking() if self.policy.looking else layout
+            self._walk = RepositoryWalk(self.common.made_repositories)
+            self._layout = lay_out(self.paths).looking() if self.policy.looking else lay_out(self.paths, self._walk)
         return self._layout
 
     @property
@@ -168,8 +175,11 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
+        if not self._is_in_use:
+            return False
+        self._events.hear()
         self._catch_up()
-        return self._watch.changed() or (self._repositories is not None and self._repositories.is_lost)
+        return self._watch.changed() or (self._repositories is not None and self._repositories.is_outgrown)
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -231,18 +241,23 @@ class Sandbox:
             self._exchange(at_end=True)  # a keeper that was lost may have left something
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
-        if choice.backend != "landlock" and self.layout.repositories:
-            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
-
-            folders = private_git_folders(self.layout, self.folder(), self.common)
-            self._repositories = WorkspaceRepositories(folders, self._worked_in())
-            self._repositories.fill()
+        has_mounts = choice.backend != "landlock"
+        self._git_folders = private_git_folders(self.layout, self.folder(), self.common) if has_mounts else []
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
         if choice.backend == "landlock":
             return confinement
         return replace(confinement, guards=self._list_guards())
+
+    def fill_repositories(self) -> None:
+        """Give git inside what is outside, while the keeper starts, before anything else does."""
+        folders, self._git_folders = self._git_folders, []
+        if folders:
+            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
+
+            self._repositories = WorkspaceRepositories(folders, self._worked_in(), self._events)
+            self._repositories.fill()
 
     @property
     def group(self) -> ControlGroup:
@@ -331,6 +346,7 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
+        self._is_running = True
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -338,6 +354,7 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
+        self._is_running = False
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -354,12 +371,17 @@ class Sandbox:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
+        self._events.hear()
         self._catch_up()
         if at_end:
             self._exchange(at_end=True)
         moved, self._put_aside = self._put_aside, {}
-        moved |= move_unwanted(self.layout.unwanted)
-        return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
+        unwanted = self.layout.unwanted
+        if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
+            moved |= move_unwanted(unwanted)
+        moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
+        self.common.made_repositories |= self._walk.made
+        return moved
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
@@ -368,9 +390,15 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
+        if not self._exchanging.locked() and not self._is_exchange_due():
+            return
         async with self._exchanging:  # first come, first served: calls of one session keep their order
-            if self._repositories and self._repositories.is_due():
+            if self._is_exchange_due():
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
+
+    def _is_exchange_due(self) -> bool:
+        self._events.hear()
+        return self._repositories is not None and self._repositories.is_due()
 
     @cached_property
     def _exchanging(self) -> asyncio.Lock:
@@ -378,7 +406,10 @@ class Sandbox:
 
     def _exchange(self, *, at_end: bool = False) -> None:
         if self._repositories:
-            self._notes += self._repositories.exchange(at_end=at_end)
+            from toolyard.process.sandbox.git.workspace_repositories import finish_removals
+
+            self._notes += self._repositories.exchange(at_end=at_end, is_quiet=not self._is_running)
+            self._notes += [f"[git: the worktree {one} is removed]" for one in finish_removals(self.layout.nested)]
 
     def take_over_cleanup(self) -> None:
         """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
@@ -402,9 +433,18 @@ class Sandbox:
                 needed.remove()
         if self._owns_common:
             self.common.remove()
-        self._watch.close()
+        self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
+
+    def _watch_nothing(self) -> None:
+        self._events = FolderEvents()
+        self._watch = FileWatch(self._events)
+        self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
+
+    def _stop_watching(self) -> None:
+        self._watch.close()
+        self._events.close()
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
@@ -412,8 +452,9 @@ class Sandbox:
             self._mount_points = MountPoints(self.layout.mount_points)
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
-        self._watch.close()
-        self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._stop_watching()
+        self._watch_nothing()
+        self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
         self._obeyed = {
@@ -423,7 +464,8 @@ class Sandbox:
     def _list_guards(self) -> str:
         """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
         listed = os.path.join(self.folder().path, "guards")
-        paths = [path for path in self.layout.guards() if self.layout.rules[path] in ("read", "repository")]
+        rules, nested = self.layout.rules, self.layout.nested
+        paths = [path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in nested]
         with open(listed, "wb") as file:
             file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
         self._replaced = ReplacedFiles(listed)
@@ -434,7 +476,7 @@ class Sandbox:
 
         Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
         """
-        if self._replaced:
+        if self._replaced and self._beside_replaced.is_look_due(lambda: [self.folder().path]):
             self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
 
     def _write_cleanup_file(self) -> None:
@@ -453,7 +495,7 @@ class Sandbox:
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
                 "sealed": self._sealed(),
-                "repositories": self._repositories.described() if self._repositories else {},
+                "repositories": described(self._git_folders) if self._git_folders else self._described(),
             }
         )
         self._nested = self._nested or NestedRepositories(
@@ -462,8 +504,12 @@ class Sandbox:
             self._guarded,
             repositories=[one.git for one in self.layout.repositories],
             sealed=self._sealed(),
+            walk=self._walk,
         )
         self._is_in_use = True
+
+    def _described(self) -> dict[str, Any]:
+        return self._repositories.described() if self._repositories else {}
 
     def _sealed(self) -> list[str]:
         return sorted(self.layout.sealed().intersection(self._guarded))

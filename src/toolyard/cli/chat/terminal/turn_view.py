@@ -65,6 +65,8 @@ class RunningCall(msgspec.Struct, kw_only=True):
     started: float
     preview: str = ""
     output: str = ""
+    printed: int = 0
+    """Lines so far, of which only the last are kept here."""
     was_asked_about: bool = False
     """Whether a person has seen what it does."""
 
@@ -106,6 +108,7 @@ class TurnView:
             case OutputChunk(call_id=id, text=text) if id in self._calls:
                 call = self._calls[id]
                 call.output = (call.output + text)[-MOST_OUTPUT:]
+                call.printed += text.count("\n")
             case _:
                 pass
 
@@ -134,9 +137,9 @@ class TurnView:
         if self._writing:
             yield paint_line(cut(f"writing a call of {escaped(self._writing)} …", width), "faint")
         for call in self._calls.values():
-            took = time.monotonic() - call.started
-            yield call_heading(call.name, f"{summary(call.preview)}  ({took:.0f} s)", width)
-            yield from tail(call.output, width, most=MOST_LIVE_TAIL)
+            took = f"  ({time.monotonic() - call.started:.0f} s)"
+            yield call_heading(call.name, summary(call.preview), width, took)
+            yield from tail(call.output, width, most=MOST_LIVE_TAIL, printed=call.printed)
 
     def _hear_kept(self, event: SessionEvent) -> None:
         width = terminal_width()
@@ -165,7 +168,7 @@ class TurnView:
     def _show_result(self, answer: CallAnswer, seconds: float, width: int) -> None:
         """How a call ended; of a change that nobody was asked about, the change."""
         call = self._calls.pop(answer.call_id, RunningCall(name=answer.name, started=0.0))
-        shown: Iterable[str] = result_lines(answer, seconds, width)
+        shown: Iterable[str] = result_lines(answer, seconds, width, call.printed)
         if is_diff(call.preview) and not answer.is_error:
             changes = () if call.was_asked_about else diff_lines(call.preview, width)
             shown = (*changes, *result_lines(msgspec.structs.replace(answer, text=""), seconds, width))
@@ -173,7 +176,7 @@ class TurnView:
 
     def _show(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            show_text(f"{self._painter.paint(block, terminal_width())}\n\n")
+            show_text(f"{self._painter.paint(block, terminal_width())}\n{'' if block.goes_on else chr(10)}")
 
 
 def recalled(call: ToolCall) -> RunningCall:

@@ -21,6 +21,7 @@ from toolyard.process.sandbox.backends.seccomp import (
     filter_program,
     knows_processor,
 )
+from toolyard.process.sandbox.git.inside_repository import make_folders
 from toolyard.process.sandbox.secrets import files_of_root
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("there is no bubblewrap")
         own_pids = backend == "bubblewrap-pids"
         view = folder.view if maps_owners(layout) else None
-        for private in private_git_folders(layout, folder, common):
-            private.make()
+        make_folders(private_git_folders(layout, folder, common))
         options = self.bubblewrap.options(
             layout, folder=folder, common=common, network=policy.network, own_pids=own_pids
         )

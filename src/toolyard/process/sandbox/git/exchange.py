@@ -12,11 +12,24 @@ import json
 import os
 import threading
 
-from toolyard.process.sandbox.git.exchange_step import ExchangeStep, is_log_of_nothing, is_needed, read_known
+from toolyard.process.sandbox.git.compared_values import ComparedValues
+from toolyard.process.sandbox.git.exchange_step import (
+    ExchangeStep,
+    is_log_of_nothing,
+    is_needed,
+    left_by_name,
+    read_known,
+)
 from toolyard.process.sandbox.git.git_files import GitFiles, IsLocked, TooManyFiles, WasChanged
 from toolyard.process.sandbox.git.handover import ConfigHandover
 from toolyard.process.sandbox.git.objects import ObjectHandover
-from toolyard.process.sandbox.git.outgoing.index_limits import EVERYWHERE, limited, new_objects, paths_in
+from toolyard.process.sandbox.git.outgoing.index_limits import (
+    EVERYWHERE,
+    has_new_modules,
+    limited,
+    new_objects,
+    paths_in,
+)
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
 from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
 from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
@@ -49,6 +62,7 @@ TOO_LARGE = (
     "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
     "git pack-refs --all]"
 )
+NOT_HERE = "it belongs to a working tree that is not in the workspace"
 PATIENCE, PATIENCE_AT_END = 0.2, 3.0
 """Seconds that somebody else may hold a lock."""
 
@@ -74,11 +88,10 @@ class RepositoryExchange:
         self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
         self._objects = ObjectHandover(objects, git, program)
         self._staged_here = paths_in(self._roots, git)
-        self._id_length = 20
+        self._values = ComparedValues(self._roots, is_elsewhere=not self._staged_here)
         self._known_file = known_file
         self._known = read_known(known_file)
         self._kept = KeptCommits(self._outside, self._objects, self._known.values())
-        self._compared: dict[str, dict[str, tuple[bytes, str | None]]] = {}
         self._told: set[str] = set()
         self._must_try_again = False
         self._has_any = True
@@ -86,6 +99,11 @@ class RepositoryExchange:
         self._is_too_large = False
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
+        self.left: dict[str, str] = {}
+        """Commits by their refs, or by HEAD, that are inside and could not be handed over so far."""
+        self.has_new_modules = False
+        """Whether git outside knows a submodule by now that was added inside, and that nothing guards there."""
+        self._is_quiet = True
         self._turn = threading.Lock()
 
     def fill(self) -> None:
@@ -95,9 +113,10 @@ class RepositoryExchange:
         except TooManyFiles:
             self._is_too_large = True
             return
-        values = self._values(self._outside, contents)
+        values = self._values.of(self._outside, contents)
         if values:
             self._inside.fill(contents)
+            self._values.note_filled(self._inside, self._outside, contents)
         self._kept.note_owners((*values.values(), *commits_in(contents.get(STASH, b""))))
         self._remember(values)
 
@@ -108,18 +127,27 @@ class RepositoryExchange:
         has_changed = self._inside.has_changed() or self._outside.has_changed()
         return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
-    def exchange(self, *, at_end: bool = False) -> list[str]:
-        """Bring each side what is new on the other; tells what could not be, each once."""
+    def folders(self) -> list[str]:
+        """Where whatever makes an exchange due would happen."""
+        return [] if self.is_lost or self._is_too_large else [*self._inside.folders(), *self._outside.folders()]
+
+    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be, each once.
+
+        `is_quiet` tells whether nothing runs inside.
+        """
         if self.is_lost:
             return []
         with self._turn:
-            self._must_try_again = False
+            self._must_try_again, self._is_quiet = False, is_quiet
             try:
                 notes = [TOO_LARGE] if self._is_too_large else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
             except TooManyFiles as error:
+                self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: nothing was handed over from inside: {error}]"]
             except OSError as error:
                 self._must_try_again = True
+                self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: not everything was handed over from inside: {error.strerror or error}]"]
         new = [note for note in notes if note not in self._told]
         self._told.update(new)
@@ -127,9 +155,9 @@ class RepositoryExchange:
 
     def _exchange(self, patience: float) -> list[str]:
         inner, outer = self._inside.contents(), self._outside.contents()
-        self._id_length = 32 if self._config.has_long_ids() else 20
-        inside, outside = self._values(self._inside, inner), self._values(self._outside, outer)
-        notes = []
+        self._values.id_length = 32 if self._config.has_long_ids() else 20
+        inside, outside = self._values.of(self._inside, inner), self._values.of(self._outside, outer)
+        notes = [f"[git: {one} stays inside: {NOT_HERE}]" for one in self._values.staged_elsewhere(inner)]
         if self._known and not ("HEAD" in inside and self._inside.has_folder("refs")):
             self.is_lost = True
             return ["[git: the repository was removed inside; outside it stays, and the next call finds it again]"]
@@ -148,8 +176,12 @@ class RepositoryExchange:
         known = dict(self._known)
         steps = [ExchangeStep(name, known.get(name), inside.get(name), outside.get(name), patience) for name in changed]
         refusals = self._hand_over_objects([step for step in steps if step.is_from_inside], inner, outer)
+        self.left |= {
+            step.name: step.inside for step in steps if step.is_from_inside and step.has_commit and step.inside
+        }
         for step in steps:
             notes += self._settle(step, inner, outer, refusals)
+        self.left = {name: commit for name, commit in self.left.items() if self._known.get(name) != commit}
         self._remember(self._known)
         return notes
 
@@ -227,19 +259,23 @@ class RepositoryExchange:
 
     def _hand_over_index(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Give the owner what is staged inside, if it is there; what both sides get is the same."""
-        name, length = step.name, self._id_length
+        name, length = step.name, self._values.id_length
         before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
         try:
             prefixes = self._staged_here if name == "index" else EVERYWHERE
             index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
         except ValueError as error:
             return [f"[git: {name} stays inside: {error}]"]
+        if (is_more := has_new_modules(index, before)) and not self._is_quiet:
+            self._must_try_again = True
+            return [f"[git: {name} stays inside until nothing runs there: git outside would step into a new submodule]"]
         wanted = new_objects(index, before)
         if self._objects.there(wanted) != wanted:
             return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
         value, written = staged_value(index), {name: index.written()}
         self._put(self._outside, step, step.outside, value, written)
         self._note_known(name, value)
+        self.has_new_modules |= is_more
         if value == step.inside:
             return []
         self._put(self._inside, step, step.inside, value, written)
@@ -275,7 +311,10 @@ class RepositoryExchange:
         """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
         if not step.has_commit or step.inside is None or refusals.reason(step.name, step.inside):
             return ""
-        return self._kept.keep(step.name, step.inside, step.patience)
+        kept = self._kept.keep(step.name, step.inside, step.patience)
+        if kept and self.left.get(step.name) == step.inside:
+            del self.left[step.name]
+        return kept
 
     def _settle_conflict(self, step: ExchangeStep, outer: Mapping[str, bytes], refusals: Refusals) -> list[str]:
         """What changed on both sides: the owner's stays, and a commit from inside gets another name."""
@@ -311,31 +350,16 @@ class RepositoryExchange:
             return
         with tree.locked(name, step.patience) as file:
             now = file.content()
-            is_expected = value_of(name, now, self._id_length, tree.content) in (expected, value)
+            is_expected = value_of(name, now, self._values.id_length, tree.content) in (expected, value)
             if not is_expected and not (now == EMPTY_HEAD and expected is None):
                 raise WasChanged(name)
             if value is None:
                 file.remove()
             else:
-                file.replace(written_anew(name, value, contents, self._id_length))
+                file.replace(written_anew(name, value, contents, self._values.id_length))
         if value is None:
             # git takes an empty folder of a rebase for one that waits
             tree.remove_empty(name, "" if is_of_operation(name) else name.partition("/")[0])
-
-    def _values(self, side: GitFiles, contents: Mapping[str, bytes]) -> dict[str, str]:
-        """What is compared of each thing that may travel."""
-        refs = refs_in(contents)
-        if contents.get("HEAD") == EMPTY_HEAD and not refs:
-            return {}  # only room for a repository
-        before = self._compared.get(side.root, {})
-        compared = {}
-        for name, data in contents.items():
-            seen = before.get(name)  # the very same object as long as the file is the same
-            compared[name] = (
-                seen if seen and seen[0] is data else (data, value_of(name, data, self._id_length, contents.get))
-            )
-        self._compared[side.root] = compared
-        return {name: value for name, (_, value) in compared.items() if value is not None} | refs
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""

@@ -16,17 +16,20 @@ from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
-from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, modules_of
+from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, folders_in, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from toolyard.process.sandbox.draft import LayoutDraft
+    from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 
 
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
+MOST_NESTED = 512
+"""The most repositories and pointers below that are guarded: each takes a mount, and so does the folder it is in."""
 NEEDED = ("HEAD", "objects", "refs")
 """What a folder is a repository by."""
 
@@ -55,20 +58,71 @@ def is_new(git: str) -> bool:
     return is_empty_repository(git) or entries_of(git) in ([], ["objects"])
 
 
-def guard_main(draft: LayoutDraft, git: str) -> None:
+def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk) -> None:
+    """Repositories in folders below a workspace, which git outside obeys as well: their owner's editor may be there.
+
+    A pointer can only be read; so can a repository that is made up otherwise than usual, and those beyond a number.
+    What was made inside can still be moved and removed there, as long as the same application runs.
+    """
+    known = {*roots, *(f"{root}/.git" for root in roots), *(one.git for one in draft.repositories)}
+    writable = [path for path, access in draft.rules.items() if access == "write"]
+    closed = {path for path in draft.guards if not any(is_inside(inner, path) for inner in writable)}
+    for git in walk.repositories(roots, closed, with_late=False):
+        walk.known.add(git)
+        is_room = os.path.basename(git) == ".git" and is_new(git)
+        is_made = git in walk.made and os.path.dirname(git) not in draft.submodules
+        if git in known or is_room or is_made or not draft.can_write(git):
+            continue
+        if len(draft.nested) < MOST_NESTED:
+            draft.nested[git] = guard_below(draft, git)
+
+
+def guard_below(draft: LayoutDraft, git: str) -> str:
+    """One of them; tells why it can only be read inside."""
+    number = sum(one.is_nested for one in draft.repositories)
+    reason = "" if number < MOST_REPOSITORIES else f"there are more than {MOST_REPOSITORIES} repositories below"
+    if os.path.islink(git):
+        draft.guard(os.path.realpath(git))
+        return "it is a link"
+    if os.path.isfile(git):
+        draft.guard(git)
+        if found := POINTER.match(text_of(git)):
+            guard_missing(draft, os.path.dirname(git), os.path.join(os.path.dirname(git), found[1], "index"))
+        return ""
+    if not reason and is_usual(git) and os.stat(git).st_uid == os.geteuid():
+        guard_main(draft, git, is_nested=True)
+        return ""
+    guard_named(draft, git)
+    draft.guard(git)
+    return reason or "it is made up otherwise than usual"
+
+
+def guard_missing(draft: LayoutDraft, top: str, index: str) -> None:
+    """The folders of submodules that are not there yet: git outside would step into what is made there."""
+    folders = folders_in(top, index)
+    draft.submodules.update(folders)
+    missing = [folder for folder in folders if not os.path.lexists(f"{folder}/.git")]
+    for folder in missing[: MOST_NESTED - len(draft.nested)]:
+        draft.guard(folder)
+        draft.nested[folder] = "no submodule is there yet"
+
+
+def guard_main(draft: LayoutDraft, git: str, *, is_nested: bool = False) -> None:
     """A repository with all that belongs to it. One that is made up otherwise than usual can only be read inside."""
     guard_named(draft, git)
+    if os.path.basename(git) == ".git":
+        guard_missing(draft, os.path.dirname(git), os.path.join(git, "index"))
     if not is_usual(git):
         draft.guard(git)
         return
-    give_private_part(draft, InsideRepository(git))
+    give_private_part(draft, InsideRepository(git, is_nested=is_nested))
     modules = [path for _, path in zip(range(MOST_REPOSITORIES + 1), modules_of(git), strict=False)]
     if len(modules) > MOST_REPOSITORIES or None in modules:
         draft.guard(os.path.join(git, "modules"))
         return
     for path in modules:
         if path and is_usual(path):
-            give_private_part(draft, InsideRepository(path))
+            give_private_part(draft, InsideRepository(path, is_nested=is_nested))
             guard_named(draft, path)
 
 
@@ -112,6 +166,7 @@ def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     back, common = (text_of(os.path.join(own, name)).rstrip("\r\n") for name in ("gitdir", "commondir"))
     if not own or not back or not common or os.path.realpath(back) != os.path.realpath(pointer):
         return
+    guard_missing(draft, root, os.path.join(own, "index"))
     git = os.path.realpath(os.path.join(own, common))
     if os.path.basename(git) == ".git" and own.startswith(git + "/worktrees/"):
         draft.add("write", [git])

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_of, text_of
 from toolyard.files.removal import remove_tree
+from toolyard.process.sandbox.git.submodules import entries_of
 from toolyard.process.sandbox.mount_points import REPOSITORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolyard.process.sandbox.mount_points import MountPoint
 
@@ -39,6 +41,8 @@ class InsideRepository(NamedTuple):
     """Whether there is no repository yet, only room for one."""
     is_below_another: bool = False
     """Whether what is to be new lies in another repository, which git must go on finding from there."""
+    is_nested: bool = False
+    """Whether it lies in a folder below the workspace, of which there can be many, so that it must not cost much."""
 
     def mount_points(self) -> list[MountPoint]:
         """What has to be there so that it can be mounted; parents first.
@@ -56,8 +60,13 @@ class InsideRepository(NamedTuple):
             return []
         with contextlib.suppress(OSError), os.scandir(self.git) as entries:
             found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            return [f"{self.git}/{name}" for name in sorted(found) if name not in EXCHANGED][:MOST_SHOWN]
+            shown = [name for name in sorted(found) if name not in EXCHANGED and not self._is_idle(name)]
+            return [f"{self.git}/{name}" for name in shown][:MOST_SHOWN]
         return []
+
+    def _is_idle(self, name: str) -> bool:
+        """Whether a folder of hooks has nothing but samples in it, so that a mount would be spent for nothing."""
+        return self.is_nested and name == "hooks" and not any(map(is_hook, entries_of(f"{self.git}/hooks")))
 
 
 class PrivateGitFolder:
@@ -74,12 +83,7 @@ class PrivateGitFolder:
         git = self.repository.git
         for path in (self.place, self.objects):
             remove_tree(path)
-        for path in (
-            f"{self.place}/objects",
-            f"{self.place}/{REAL_OBJECTS}",
-            f"{self.objects}/info",
-            f"{self.objects}/pack",
-        ):
+        for path in (f"{self.place}/objects", f"{self.place}/{REAL_OBJECTS}", f"{self.objects}/info"):
             os.makedirs(path)
         if not self.repository.is_new:
             os.makedirs(f"{self.place}/refs")
@@ -93,6 +97,34 @@ class PrivateGitFolder:
         git = self.repository.git
         yield from ("--bind", self.place, git, "--bind", self.objects, f"{git}/objects")
         yield from ("--ro-bind", f"{git}/objects", f"{git}/{REAL_OBJECTS}")
+
+
+def make_folders(folders: Sequence[PrivateGitFolder]) -> None:
+    """Make them anew, with room for all that is mounted in them: made later, it would look like a change."""
+    for one in folders:
+        one.make()
+        mounted = [*one.repository.shown(), *(other.repository.git for other in folders)]
+        for path in mounted:
+            if path != one.repository.git and is_inside(path, one.repository.git):
+                os.makedirs(one.place + path.removeprefix(one.repository.git), exist_ok=True)
+
+
+def described(folders: Sequence[PrivateGitFolder]) -> dict[str, Any]:
+    """What whoever cleans up after us needs to exchange once more."""
+    places = [(one.repository.git, one.place, one.objects, one.repository.is_new) for one in folders]
+    return {"places": places, "program": git_program()}
+
+
+def git_program() -> str:
+    """The git that no tool can have put on PATH; empty where there is none."""
+    from toolyard.process.interpreter import find_program
+
+    return find_program("git") or ""
+
+
+def is_hook(name: str) -> bool:
+    """Whether git runs a file in the folder of hooks, as far as its name tells."""
+    return "." not in name
 
 
 def is_like_git(names: Collection[str]) -> bool:

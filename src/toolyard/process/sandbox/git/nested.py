@@ -11,12 +11,12 @@ import contextlib
 import os
 import stat
 import time
-from collections import deque
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import MOST_READ, data_of, text_of
-from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_like_git
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
 from toolyard.process.sandbox.git.links import PlantedLinks
+from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
-MOST_FOLDERS = 5000
 REST = 100
 """How much longer than it took the next look is put off: so it costs one part in a hundred."""
 TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
-JUST_NOW = 100_000_000
-"""Nanoseconds within which another change may have the same time as the one that was seen."""
 CONFIGS = ("config", "config.worktree")
 DEEPEST_POINTER = 4
 
@@ -48,6 +45,7 @@ class NestedRepositories:
         *,
         repositories: Sequence[str] = (),
         sealed: Collection[str] = (),
+        walk: RepositoryWalk | None = None,
     ) -> None:
         """`since` is when tools began to be able to write there: what is older is its owner's.
 
@@ -55,7 +53,7 @@ class NestedRepositories:
 
         So is what is guarded, as long as it is the same file: the guard of one that was replaced is gone. Where nothing
         is guarded, the workspace's own repository is left alone. What is sealed is guarded with all that is below it,
-        and so need not be looked through.
+        and so need not be looked through. `walk` may have been there already.
         """
         self._roots = [os.path.realpath(root) for root in roots]
         self._repositories_of_worktrees = [os.path.realpath(git) for git in repositories]
@@ -64,13 +62,9 @@ class NestedRepositories:
         self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._links = PlantedLinks(self._is_new)
-        self._seen: dict[str, tuple[int, list[str], list[str]]] = {}
+        self._walk = walk or RepositoryWalk()
         self._judged: dict[tuple[str, int, int], bool] = {}
         self._next = 0.0
-
-    def note_guarded(self, guarded: Mapping[str, Sequence[int]]) -> None:
-        """What is guarded now."""
-        self._guarded = {path: tuple(which) for path, which in guarded.items()}
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Put aside what git would run; tells where each went. Unless it is the end, not more often than is cheap."""
@@ -78,8 +72,10 @@ class NestedRepositories:
         if started < self._next and not at_end:
             return {}
         moved: dict[str, str] = {}
-        for git in self._repositories():
+        for git in self._walk.repositories(self._roots, {top for top in self._sealed if self._is_sealed(top)}):
             moved |= self._disarm(git)
+            if git not in self._walk.known:
+                self._walk.made.add(git)
         for git in self._elsewhere():
             moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         self._next = time.monotonic() + (time.monotonic() - started) * REST
@@ -94,36 +90,11 @@ class NestedRepositories:
                 if common := pointer_in(os.path.join(own, "commondir")):
                     yield os.path.realpath(os.path.join(own, common))
 
-    def _repositories(self) -> Iterator[str]:
-        """The folders that git would take its configuration from, shallow ones first."""
-        waiting = deque(self._roots)
-        for _ in range(MOST_FOLDERS):
-            if not waiting:
-                return
-            below, found = self._look(waiting.popleft())
-            yield from found
-            waiting.extend(below)
-
-    def _look(self, folder: str) -> tuple[list[str], list[str]]:
-        """The folders in a folder, and the repositories there; from memory if nothing was made or removed since."""
-        try:
-            changed = os.lstat(folder).st_ctime_ns
-            if (seen := self._seen.get(folder)) and seen[0] == changed:
-                return seen[1], seen[2]
-            listed = listing(folder)
-        except OSError:
-            return [], []
-        below = [os.path.join(folder, name) for name, is_folder in listed.items() if is_folder and name != ".git"]
-        below = [path for path in below if not self._is_sealed(path)]
-        names = listed.keys()
-        found = [os.path.join(folder, ".git")] if ".git" in names else []
-        found += [folder] if is_like_git(names) else []
-        self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, below, found)
-        return below, found
-
     def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
-        return any(is_inside(path, top) and identity_of(top) == self._guarded.get(top) for top in self._sealed)
+        while path != os.sep and path not in self._sealed:
+            path = os.path.dirname(path)
+        return path in self._sealed and identity_of(path) == self._guarded.get(path)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
@@ -195,7 +166,7 @@ class NestedRepositories:
             return {}
         if os.path.islink(hooks):
             return self._put_aside(hooks)
-        new = [name for name in names_in(hooks) if not is_idle(name) and self._is_new(os.path.join(hooks, name))]
+        new = [name for name in names_in(hooks) if is_hook(name) and self._is_new(os.path.join(hooks, name))]
         if not new:
             return {}
         moved = {}
@@ -235,11 +206,6 @@ def is_from_tools(path: str, facts: os.stat_result) -> bool:
 def pointer_in(path: str) -> str:
     """What a pointer names, as git reads it: line ends are taken off and nothing else, and a NUL ends it."""
     return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
-
-
-def is_idle(hook: str) -> bool:
-    """Whether git does not run a file in the folder of hooks because of its name."""
-    return "." in hook
 
 
 def names_in(folder: str) -> Iterable[str]:

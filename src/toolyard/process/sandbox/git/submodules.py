@@ -1,8 +1,10 @@
-"""Finding the repositories of submodules in a git folder."""
+"""Finding submodules: their repositories in a git folder, and the folders in which one may come to be."""
 
 from __future__ import annotations
 
 import os
+
+from toolyard.files.plain_text import data_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
 MOST_REPOSITORIES, DEEPEST = 64, 6
 """The most submodules that git inside has for itself: each takes some mounts, whose number is limited."""
+
+LONGEST_INDEX = 1 << 26
 
 
 def modules_of(git: str) -> Iterator[str | None]:
@@ -29,6 +33,25 @@ def modules_of(git: str) -> Iterator[str | None]:
             names = ["modules"] if "modules" in names else []
         below = (os.path.join(folder, name) for name in names)
         waiting += [(path, depth + 1) for path in below if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def folders_in(top: str, index: str) -> list[str]:
+    """The folders of a working tree that are submodules by its index, as far as it says what they are.
+
+    Git outside steps into each where there is a repository, whoever made it.
+    """
+    if not os.path.lexists(f"{top}/.gitmodules"):
+        return []
+    from toolyard.process.sandbox.git.outgoing.index_file import MODULE, read_index
+
+    data = data_of(index, LONGEST_INDEX)
+    for id_length in (20, 32) if MODULE in data else ():
+        try:
+            found = read_index(data, id_length, lambda name: data_of(f"{os.path.dirname(index)}/{name}", LONGEST_INDEX))
+        except (ValueError, IndexError):
+            continue
+        return [os.path.join(top, os.fsdecode(one.name)) for one in found.entries if one.mode == MODULE]
+    return []
 
 
 def entries_of(folder: str) -> list[str]:

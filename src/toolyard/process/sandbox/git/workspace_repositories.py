@@ -6,14 +6,16 @@ import contextlib
 import os
 from typing import Any
 
+from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
-from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
-from toolyard.process.sandbox.git.submodules import modules_of
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, git_program
+from toolyard.process.sandbox.git.submodules import entries_of, modules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
 
@@ -21,11 +23,19 @@ if TYPE_CHECKING:
 class WorkspaceRepositories:
     """All of them, brought up to date together."""
 
-    def __init__(self, folders: Sequence[PrivateGitFolder], roots: Sequence[str], program: str | None = None) -> None:
-        """`program` is the git that may run outside; it is looked for where it is not given."""
+    def __init__(
+        self,
+        folders: Sequence[PrivateGitFolder],
+        roots: Sequence[str],
+        events: FolderEvents | None = None,
+        program: str | None = None,
+    ) -> None:
+        """`events` tell when to look; `program` is the git that may run outside, looked for where it is not given."""
+        self._changes = (events or FolderEvents()).new_group(writes=True)
         self._roots = list(roots)
         self._program = git_program() if program is None else program
         self._exchanges: dict[str, RepositoryExchange] = {}
+        self._told_left: dict[str, dict[str, str]] = {}
         for folder in folders:
             known = f"{folder.place}.known"
             self._add(folder.repository.git, folder.place, folder.objects, known, is_new=folder.repository.is_new)
@@ -36,17 +46,26 @@ class WorkspaceRepositories:
             one.fill()
 
     @property
-    def is_lost(self) -> bool:
-        """Whether one of them was removed inside, so that only a new sandbox has it again."""
-        return any(one.is_lost for one in list(self._exchanges.values()))
+    def is_outgrown(self) -> bool:
+        """Whether only a new sandbox has all of them: one was removed inside, or has a new submodule to be guarded."""
+        return any(one.is_lost or one.has_new_modules for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
-        return any(one.is_due() for one in list(self._exchanges.values()))
+        """Whether something may have changed on one of the sides, as far as the events were heard."""
+        exchanges = list(self._exchanges.values())
+        if not self._changes.is_look_due(lambda: [folder for one in exchanges for folder in one.folders()]):
+            return False
+        if not any(one.is_due() for one in exchanges):
+            return False
+        self._changes.forget()
+        return True
 
-    def exchange(self, *, at_end: bool = False) -> list[str]:
-        """Bring each side what is new on the other; tells what could not be."""
-        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(at_end=at_end)]
-        return notes + [note for one in self._new_modules() for note in one.exchange(at_end=at_end)]
+    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""
+        when = {"at_end": at_end, "is_quiet": is_quiet}
+        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
+        notes += [note for one in self._new_modules() for note in one.exchange(**when)]
+        return [*notes, *(self._keep_left() if at_end else ())]
 
     def described(self) -> dict[str, Any]:
         """What whoever cleans up after us needs to exchange once more."""
@@ -65,6 +84,22 @@ class WorkspaceRepositories:
                     self._share_objects(git, place)
         return found
 
+    def _keep_left(self) -> Iterator[str]:
+        """Keep what could not be handed over, since its folder is about to be removed; tells how to get it."""
+        for one in self._exchanges.values():
+            left, one.left = one.left, {}
+            if not left or self._told_left.get(one.git) == left:
+                continue
+            from toolyard.process.sandbox.git.outgoing.recovered import keep_work
+
+            self._told_left[one.git] = left
+            if kept := keep_work(one.git, left, one.objects, self._program):
+                names = ", ".join(kept.refs)
+                yield (
+                    f"[git: {names} of {one.git} could not be handed over, and is kept in {kept.place}; "
+                    f"to get it: {kept.command}]"
+                )
+
     def _share_objects(self, git: str, place: str) -> None:
         """A new one that is a clone of another of ours goes on using its objects."""
         names = {os.fsencode(f"{real}/{REAL_OBJECTS}"): os.fsencode(f"{real}/objects") for real in self._exchanges}
@@ -81,8 +116,20 @@ class WorkspaceRepositories:
         return self._exchanges[git]
 
 
-def git_program() -> str:
-    """The git that no tool can have put on PATH; empty where there is none."""
-    from toolyard.process.interpreter import find_program
+def finish_removals(pointers: Iterable[str]) -> list[str]:
+    """Remove what is left of worktrees that git inside removed: the pointer, which is guarded, and its folder.
 
-    return find_program("git") or ""
+    That is done where the repository does not know the worktree any more, and nothing else is in the folder.
+    """
+    gone = []
+    for pointer in pointers:
+        folder = os.path.dirname(pointer)
+        own = os.path.join(folder, text_of(pointer).removeprefix("gitdir: ").rstrip("\r\n"))
+        repository, _, name = own.rpartition(f"{os.sep}worktrees{os.sep}")
+        is_unknown = name and os.path.isfile(f"{repository}/HEAD") and not os.path.lexists(own)
+        if is_unknown and entries_of(folder) == [os.path.basename(pointer)]:
+            with contextlib.suppress(OSError):
+                os.unlink(pointer)
+                os.rmdir(folder)
+                gone.append(folder)
+    return gone

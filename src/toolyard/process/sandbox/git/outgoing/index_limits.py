@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.outgoing.index_file import FOLDER, SKIPPED
+from toolyard.process.sandbox.git.outgoing.index_file import FOLDER, MODULE, SKIPPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,12 @@ def shown(one: IndexEntry, owners: IndexEntry | None, is_sparse: bool) -> IndexE
         flags=one.flags if is_assumed else one.flags & ~ASSUMED,
         extended=one.extended if may_skip else one.extended & ~SKIPPED,
     )
+
+
+def has_new_modules(index: GitIndex, outside: GitIndex | None) -> bool:
+    """Whether there is a submodule that was none before: git outside steps into its folder."""
+    known = {one.name for one in outside.entries if one.mode == MODULE} if outside else set()
+    return any(one.mode == MODULE and one.name not in known for one in index.entries)
 
 
 def new_objects(index: GitIndex, outside: GitIndex | None) -> set[str]:
