@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
+import unicodedata
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece
-from toolyard.core.visible_text import escaped
+from toolyard.core.visible_text import MARK, escaped, marked_lines, on_one_line
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
@@ -30,6 +34,8 @@ STYLES = {
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")
 EDIT_LABEL = "instead: "
+NARROWEST = 20
+"""In columns; for a terminal that does not know how wide it is."""
 NOBODY = "nobody is at a terminal to ask"
 
 
@@ -49,7 +55,7 @@ class PlainLines:
         self._lines = Lines()
 
     async def ask(self, label: str, text: str = "") -> str | None:
-        show_piece(f"{text}\n{label}" if text else label, is_error=True)
+        show_piece(f"{escaped(text)}\n{label}" if text else label, is_error=True)
         return await self._lines.next()
 
 
@@ -97,8 +103,8 @@ class TerminalApprover:
     async def _fill(self, form: JsonObject, question: Question) -> Answer:
         """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
         show_note(f"{question.tool} itself asks, which lets nothing run:", "strong")
-        for words in question.preview.splitlines():
-            show_note(f"  | {escaped(words)}")
+        for words in marked_lines(question.preview):
+            show_wrapped(f"  {words}")
         fields = form.get("properties") or {}
         filled: dict[str, Json] = {}
         for name, field in fields.items() or {"": {}}.items():
@@ -129,14 +135,9 @@ def field_prompt(name: str, field: JsonObject) -> str:
     if not name:
         return "Go on? [y]es, [n]o: "
     choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
-    usual = f" [{on_one_line(field['default'])}]" if "default" in field else ""
-    told = f" ({', '.join(map(on_one_line, choices))})" if choices else ""
-    return f"  {on_one_line(field.get('title') or field.get('description') or name)}{told}{usual}: "
-
-
-def on_one_line(words: Json) -> str:
-    """What a tool says in its form, so that it can be taken for nothing else."""
-    return escaped(" ".join(str(words).split()))
+    usual = f" [{on_one_line(str(field['default']))}]" if "default" in field else ""
+    told = f" ({', '.join(on_one_line(str(one)) for one in choices)})" if choices else ""
+    return f"  {on_one_line(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
 
 
 def typed_value(text: str, field: JsonObject) -> Json:
@@ -156,7 +157,30 @@ def show_question(question: Question) -> None:
     from toolyard.permissions.approval import question_lines
 
     for weight, line in question_lines(question):
-        show_note(line, STYLES.get(weight, ""))
+        show_wrapped(line, STYLES.get(weight, ""))
+
+
+def show_wrapped(line: str, style: str = "") -> None:
+    """Show a line with somebody else's words so that where the terminal breaks it, no line seems to be ours."""
+    for piece in broken(line, max(shutil.get_terminal_size().columns, NARROWEST)):
+        show_note(piece, style)
+
+
+def broken(line: str, columns: int) -> Iterator[str]:
+    """The pieces of a line that fit into so many columns, all but the first with the mark of foreign text."""
+    piece, used = "", 0
+    for char in line:
+        wide = 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if used + wide > columns:
+            kept, space, rest = piece.rpartition(" ")
+            if not space or len(rest) > NARROWEST // 2:
+                kept, rest = piece, ""
+            yield kept
+            piece = f"  {MARK}{rest}"
+            used = len(piece)
+        piece += char
+        used += wide
+    yield piece
 
 
 def prompt_for(question: Question) -> str:
@@ -177,7 +201,7 @@ def show_meanings(question: Question) -> None:
     show_note(
         "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
     )
-    show_note(f"  It is asked because of: {question.reason}", "faint")
+    show_wrapped(f"  It is asked because of: {question.reason}", "faint")
 
 
 def answer_of(line: str | None, question: Question) -> Answer:
