@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
-from toolyard.core.visible_text import MARK, columns_of, escaped, marked_lines, on_one_line
+from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines, on_one_line
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
