@@ -14,6 +14,8 @@ from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
@@ -181,16 +183,20 @@ def prompt_for(question: Question) -> str:
 def show_meanings(question: Question) -> None:
     """What each answer does."""
     rules = ", ".join(offer.text for offer in question.offers)
-    show_note("  y  runs this call, and asks again the next time")
+    width = terminal_width()
+    for line in meanings(rules, can_change=question.tool != NETWORK):
+        show_note(wrapped(line, width))
+    show_note(wrapped(f"  It is asked because of: {question.reason}", width), "faint")
+
+
+def meanings(rules: str, *, can_change: bool) -> Iterator[str]:
+    yield "  y  runs this call, and asks again the next time"
     if rules:
-        show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
-        show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
-    if question.tool != NETWORK:
-        show_note("  e  changes the call first; what you make of it is then asked about, and the agent is told")
-    show_note(
-        "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
-    )
-    show_note(f"  It is asked because of: {question.reason}", "faint")
+        yield f"  s  runs it, and lets this session do the like without asking: {rules}"
+        yield f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}"
+    if can_change:
+        yield "  e  changes the call first; what you make of it is then asked about, and the agent is told"
+    yield "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
 
 
 def answer_of(line: str | None, question: Question) -> Answer:
