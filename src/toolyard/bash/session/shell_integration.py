@@ -302,6 +302,7 @@ STATE = rb"""\unset -f builtin
 \builtin printf 'cd -- %q\n' "${PWD-/}"
 \builtin shopt -p
 \builtin declare -p
+\builtin printf '%s\n' '[[ $PWD -ef . ]] || \builtin cd -P .'
 @TRAPS@
 \builtin umask -p
 \builtin printf 'set --'
@@ -316,7 +317,7 @@ STATE = rb"""\unset -f builtin
 """
 """Every line prints what bash itself can read. The order matters: functions come after everything that needs a word
 which they may redefine, and aliases after the functions whose words they would change. A function named `builtin` is
-the one thing that cannot be saved."""
+the one thing that cannot be saved. A folder that is gone by then is not the one of the next shell."""
 NOTE_FATAL = rb"""[[ $? != 1 || ${PIPESTATUS[0]} != 1 || $- == *e* ]] || >|%b
 """
 """Leaves a note if the shell may have ended because of what stops a script as `${x:?}` does."""
