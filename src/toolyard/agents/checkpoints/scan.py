@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -31,6 +33,8 @@ DEEPEST = 200
 TICK = 20_000_000
 """Nanoseconds within which a file may change twice and look as if it had changed once."""
 NEVER: FileStamp = (0, 0, 0, 0, 0)
+STAMP_OF = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+MODE_OF = itemgetter(0)
 
 
 class SeenFolder(msgspec.Struct, array_like=True):
@@ -124,22 +128,18 @@ class WorkspaceScan:
 
     def _look(self, fd: int, path: str, depth: int) -> tuple[dict[str, FileStamp], dict[str, tuple[int, bytes]]]:
         """The stamps of files and links, and the folders with what is in them."""
-        stamps: dict[str, FileStamp] = {}
+        stamps = stamps_in(fd)
         below: list[tuple[str, os.stat_result]] = []
-        with os.scandir(fd) as found:
-            for entry in found:
-                try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # it went while we looked
+        if any(mode & KIND != A_FILE for mode in set(map(MODE_OF, stamps.values()))):
+            for name, kind in [(name, stamp[0] & KIND) for name, stamp in stamps.items()]:
+                if kind in (A_FILE, A_LINK):
                     continue
-                mode = facts.st_mode
-                kind = mode & KIND
-                if kind == A_FILE or kind == A_LINK:  # noqa: SIM109 - for every file that there is
-                    stamps[entry.name] = (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
-                elif kind == A_FOLDER:
-                    below.append((entry.name, facts))
-                else:
-                    self._leave(path, entry.name, "it is neither a file, a folder nor a link")
+                del stamps[name]
+                if kind != A_FOLDER:
+                    self._leave(path, name, "it is neither a file, a folder nor a link")
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # it went while we looked
+                    below.append((name, os.stat(name, dir_fd=fd, follow_symlinks=False)))
         for name in sorted(stamps.keys() & (REPOSITORIES | self._without.get(path, frozenset()))):
             self._leave(path, name, "it is not part of states")  # as a file that leads to a worktree's repository
             del stamps[name]
@@ -216,6 +216,19 @@ class WorkspaceScan:
 
     def _leave(self, path: str, name: str, reason: str) -> None:
         self.left_out.append(LeftOut(path=f"{path}/{name}" if path else name, reason=reason))
+
+
+def stamps_in(folder: int) -> dict[str, FileStamp]:
+    """The stamps of all that is in a folder; this is where the time of a look goes."""
+    try:
+        with os.scandir(folder) as found:
+            return {entry.name: STAMP_OF(entry.stat(follow_symlinks=False)) for entry in found}
+    except FileNotFoundError:  # something went while we looked
+        stamps = {}
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                stamps[name] = STAMP_OF(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return stamps
 
 
 def names_by_folder(paths: Iterable[str]) -> dict[str, frozenset[str]]:
