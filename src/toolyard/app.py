@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from toolyard.core.own_names import READ_OUTPUT, SEARCH_TOOLS
 from toolyard.core.tool import OWN, ToolCall, ToolResult
 from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
-IN_TURNS = {"read_output", "search_tools"}
+IN_TURNS = {READ_OUTPUT, SEARCH_TOOLS}
 """Tools of the application's own by which a model in one of our turns finds others, and reads on."""
 SHOWN_TOOLS = 40
 """How many tools a model is shown before it looks for them instead; beyond, models choose badly."""
@@ -165,7 +166,7 @@ class AgentApplication:
         """
         loaded = self._lifecycle.known()
         agent = agent or loaded.default_agent()
-        in_turns = {"search_tools"} if has_reader(loaded.configuration, agent, in_turn=False) else IN_TURNS
+        in_turns = {SEARCH_TOOLS} if has_reader(loaded.configuration, agent, in_turn=False) else IN_TURNS
         found = loaded.agent(agent).catalog.tools()
         return [tool for tool in found if tool.kind != OWN or tool.spec.name not in in_turns]
 

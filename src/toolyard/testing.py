@@ -30,8 +30,8 @@ from toolyard.kinds.python_function.objects import source_file
 from toolyard.kinds.python_function.plugin import adopt
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath
+from toolyard.runtime.call_steps.conditions import CallServices, CallSettings
 from toolyard.runtime.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def context(folder: Path, *, limit: int = 1000) -> CallContext:
-    return CallContext(call_id="c", cwd=folder, config={}, output_limit=limit, spill_to=folder / "c.out")
+    return CallContext(call_id="c", cwd=folder, config={}, output_limit=limit, spill_folder=folder, spill_name="c.out")
 
 
 def read(folder: Path, limit: int = 1000, **arguments) -> str:

@@ -16,8 +16,8 @@ from toolyard.kinds.shell.source import ShellSource
 from toolyard.plugins.catalog import Catalog
 from toolyard.process.child import Children
 from toolyard.runtime.audit.log import NdjsonAudit
-from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath
+from toolyard.runtime.call_steps.conditions import CallServices, CallSettings
 from toolyard.runtime.redaction import Redactor
 
 pytestmark = pytest.mark.anyio

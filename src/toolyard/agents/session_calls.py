@@ -13,7 +13,7 @@ from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBe
 from toolyard.agents.sessions.history import missing
 from toolyard.core.conversation import CallAnswer
 from toolyard.core.events import CallFinished
-from toolyard.runtime.call import CallHooks
+from toolyard.runtime.call_steps.conditions import CallHooks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from toolyard.core.reach import Reach
     from toolyard.core.tool import Plan, ToolCall, ToolResult, ToolSpec
     from toolyard.permissions.verdict import Answer, Approver, PermissionRequest, Verdict
-    from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
+    from toolyard.runtime.call_steps.conditions import CallSettings
 
 
 SPENT = "spent_by_subagent"

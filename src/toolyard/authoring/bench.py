@@ -22,8 +22,8 @@ from toolyard.plugins.host import Caches, Host, Processes
 from toolyard.process.child import Children
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.audit.log import NO_AUDIT
-from toolyard.runtime.call import CallServices
 from toolyard.runtime.call_path import CallPath, CallsUnderWay
+from toolyard.runtime.call_steps.conditions import CallServices
 from toolyard.runtime.loaded import Loaded
 from toolyard.runtime.redaction import Redactor
 

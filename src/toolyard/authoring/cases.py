@@ -17,7 +17,7 @@ from toolyard.core.problems import Problem, sort_problems
 from toolyard.core.tool import Failure, ToolCall, ToolResult
 from toolyard.files.inside import stays_inside
 from toolyard.kinds import KINDS
-from toolyard.runtime.call import CallSettings
+from toolyard.runtime.call_steps.conditions import CallSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -118,8 +118,9 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     emit: Callable[[Stream, str], None] | None = None
     """Takes partial output as it comes; None when nobody listens, so that nothing is decoded in vain."""
-    spill_to: Path | None = None
-    """Where the whole output goes when it is too long to be kept in the result."""
+    spill_folder: Path | None = None
+    """Where output is kept whole that is too long for a result."""
+    spill_name: str = "output"
     reach: Reach = "work"
     """How far this call may reach: the sandbox that its processes run in."""
     usual_reach: Reach = "work"
@@ -130,6 +131,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """How many seconds the call may take, instead of the usual limit of such tools."""
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
+
+    @property
+    def spill_to(self) -> Path | None:
+        """Where the whole output goes when it is too long to be kept in the result."""
+        return self.spill_folder and self.spill_folder / self.spill_name
 
     @property
     def spill_errors_to(self) -> Path | None:

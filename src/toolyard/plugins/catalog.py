@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from toolyard.core.own_names import OWN_NAMES
 from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_SCRIPT, Door
 from toolyard.plugins.enablement import asks_each_time, decide
@@ -86,8 +87,6 @@ class OwnSource:
 
 
 OWN = OwnSource()
-OWN_NAMES = frozenset({"agent", "read_output", "search_tools"})
-"""What the application calls tools of its own, whether or not an agent has them."""
 
 
 class Catalog:

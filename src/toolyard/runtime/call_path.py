@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from toolyard.runtime.call import NO_HOOKS, PendingCall
+from toolyard.runtime.call import PendingCall
+from toolyard.runtime.call_steps.conditions import NO_HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolyard.core.events import Observer
     from toolyard.core.tool import ToolCall, ToolResult
-    from toolyard.runtime.call import CallHooks, CallServices, CallSettings
+    from toolyard.runtime.call_steps.conditions import CallHooks, CallServices, CallSettings
 
 
 class CallsUnderWay:

@@ -11,8 +11,8 @@ from toolyard.permissions.grants import GrantStore, default_grants_file
 from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.section import PRESETS, Sections
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential, process_secrets
-from toolyard.runtime.call import CallServices, CallSettings
 from toolyard.runtime.call_path import CallPath, CallsUnderWay
+from toolyard.runtime.call_steps.conditions import CallServices, CallSettings
 from toolyard.runtime.output_folders import drop_old_outputs, has_reader, output_folder
 from toolyard.runtime.redaction import Redactor
 

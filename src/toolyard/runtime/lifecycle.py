@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Processes
     from toolyard.plugins.kind import Source
     from toolyard.process.sandbox.proxy import HostAnswer
-    from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
     from toolyard.runtime.call_paths import CallPaths
+    from toolyard.runtime.call_steps.conditions import CallSettings
     from toolyard.runtime.loaded import Loaded
     from toolyard.runtime.options import ApplicationOptions
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Kind, Source
     from toolyard.plugins.loader import NamedSource
     from toolyard.plugins.plugin import Plugin
-    from toolyard.runtime.call import CallSettings
     from toolyard.runtime.call_path import CallPath
+    from toolyard.runtime.call_steps.conditions import CallSettings
     from toolyard.runtime.options import MoreTools
 
 

@@ -8,6 +8,7 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from toolyard.core.own_names import READ_OUTPUT
 from toolyard.core.text import call_line
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.process.output import after_continuation, cut_before
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import CallContext, JsonObject, Truncation
 
-NAME = "read_output"
 PIECE = 1 << 20
 MOST_FINDS = 50
 AROUND = 200
 """Bytes that are shown on each side of a find, as far as its line goes."""
 ROOM_FOR_THE_END = 200
 SPEC = ToolSpec(
-    name=NAME,
+    name=READ_OUTPUT,
     description="Read on in output that was too long for a result. The line where it was cut names the handle.",
     input=JsonInput(
         schema={
@@ -74,12 +74,12 @@ class OutputReader:
 def note_of(truncation: Truncation) -> str:
     """How the rest is had, for the line that says that there is one."""
     handle = truncation.kept_at.name if truncation.kept_at else ""
-    return f"{NAME} has it: handle {handle}, offset {truncation.starts_at}"
+    return f"{READ_OUTPUT} has it: handle {handle}, offset {truncation.starts_at}"
 
 
 def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
     try:
-        with opened(arguments["handle"], context.spill_to) as fd:
+        with opened(arguments["handle"], context.spill_folder) as fd:
             size = os.fstat(fd).st_size
             offset = arguments.get("offset", 0)
             start = min(offset, size) if offset >= 0 else max(0, size + offset)
@@ -92,12 +92,12 @@ def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
 
 
 @contextmanager
-def opened(handle: str, beside: Path | None) -> Iterator[int]:
+def opened(handle: str, kept_in: Path | None) -> Iterator[int]:
     """A file of the folder where this call's own output would be kept; no link leads anywhere else."""
-    if beside is None:
+    if kept_in is None:
         raise FileNotFoundError(handle)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(beside.parent, flags | os.O_DIRECTORY)
+    folder = os.open(kept_in, flags | os.O_DIRECTORY)
     try:
         fd = os.open(os.path.basename(handle).replace("\0", ""), flags | os.O_NONBLOCK, dir_fd=folder)
     finally:

@@ -202,7 +202,7 @@ async def test_limits_hold(desk):
 
 
 async def test_long_output_keeps_its_ends_and_both_streams_share_the_room(desk):
-    desk.context = replace(desk.context, output_limit=200, spill_to=desk.context.cwd / "whole")
+    desk.context = replace(desk.context, output_limit=200, spill_folder=desk.context.cwd, spill_name="whole")
     result = await desk.run("seq 1000; seq 1000 >&2")
     assert result.bytes_out == 2 * 3893
     assert (result.truncated.omitted_bytes, result.truncated.kept_at) == (2 * 3793, desk.context.spill_to)

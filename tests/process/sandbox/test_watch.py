@@ -6,7 +6,25 @@ import os
 
 import pytest
 
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.watch import FileWatch
+
+
+def changed(events, watch) -> bool:
+    events.hear()
+    return watch.changed()
+
+
+def looks_due(events, groups) -> list[bool]:
+    events.hear()
+    return [group.is_look_due(list) for group in groups]
+
+
+@pytest.fixture
+def events():
+    events = FolderEvents()
+    yield events
+    events.close()
 
 
 def replace(path) -> None:
@@ -17,15 +35,15 @@ def replace(path) -> None:
 
 @pytest.mark.parametrize("times_asked_before", range(4))
 @pytest.mark.parametrize("how", ["created", "created with its folder", "replaced", "removed", "its folder replaced"])
-def test_a_secret_that_changes_is_noticed_at_the_next_question(tmp_path, how, times_asked_before):
+def test_a_secret_that_changes_is_noticed_at_the_next_question(tmp_path, events, how, times_asked_before):
     secret = tmp_path / "home" / "keys" / "secret"
     (tmp_path / "home").mkdir()
     if how != "created with its folder":
         secret.parent.mkdir()
     if how in ("replaced", "removed"):
         secret.write_text("one")
-    watch = FileWatch(roughly=[str(secret)])
-    assert [watch.changed() for _ in range(times_asked_before)] == [False] * times_asked_before
+    watch = FileWatch(events, secret=[str(secret)])
+    assert [changed(events, watch) for _ in range(times_asked_before)] == [False] * times_asked_before
     match how:
         case "replaced":
             replace(secret)
@@ -34,33 +52,72 @@ def test_a_secret_that_changes_is_noticed_at_the_next_question(tmp_path, how, ti
         case "its folder replaced":
             secret.parent.rename(tmp_path / "before")
             secret.parent.mkdir()
-            assert not watch.changed(), "there still is none"
+            assert not changed(events, watch), "there still is none"
             secret.write_text("new")
         case _:
             secret.parent.mkdir(exist_ok=True)
             secret.write_text("new")
-    assert watch.changed()
+    assert changed(events, watch)
     watch.close()
 
 
 @pytest.mark.parametrize("times_asked_before", range(4))
-def test_a_guarded_file_that_is_replaced_is_noticed_and_one_that_is_written_is_the_same(tmp_path, times_asked_before):
+def test_a_guarded_file_that_is_replaced_is_noticed_and_one_that_is_written_is_the_same(
+    tmp_path, events, times_asked_before
+):
     guarded = tmp_path / "guarded"
     guarded.write_text("one")
-    watch = FileWatch(exactly=[str(guarded)])
-    assert not any(watch.changed() for _ in range(times_asked_before))
+    watch = FileWatch(events, guarded=[str(guarded)])
+    assert not any(changed(events, watch) for _ in range(times_asked_before))
     guarded.write_text("two")
-    assert not watch.changed()
+    assert not changed(events, watch)
     replace(guarded)
-    assert watch.changed()
+    assert changed(events, watch)
     watch.close()
 
 
-def test_one_that_is_asked_once_leaves_the_kernel_alone(tmp_path):
-    watch = FileWatch(roughly=[str(tmp_path / "secret")])
+def test_one_that_is_asked_once_leaves_the_kernel_alone(tmp_path, events):
+    watch = FileWatch(events, secret=[str(tmp_path / "secret")])
     before = len(os.listdir("/proc/self/fd"))
-    watch.changed()
+    changed(events, watch)
     assert len(os.listdir("/proc/self/fd")) == before
-    watch.changed()
+    changed(events, watch)
     assert len(os.listdir("/proc/self/fd")) == before + 1
     watch.close()
+
+
+def test_what_happens_in_one_group_of_folders_is_no_matter_of_another(tmp_path, events):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    groups = []
+    for folder in (ours, theirs):
+        folder.mkdir()
+        groups.append(events.new_group())
+        for _ in range(2):
+            groups[-1].is_look_due(lambda folder=folder: [str(folder)])
+    assert looks_due(events, groups) == [False, False]
+    (ours / "file").touch()
+    assert looks_due(events, groups) == [True, False]
+
+
+@pytest.mark.parametrize(("writes", "noticed"), [(True, True), (False, False)])
+def test_a_file_that_is_written_where_it_is_counts_only_if_that_is_asked_for(tmp_path, events, writes, noticed):
+    file = tmp_path / "file"
+    file.touch()
+    group = events.new_group(writes=writes)
+    for _ in range(2):
+        group.is_look_due(lambda: [str(tmp_path)])
+    file.write_text("more")
+    assert looks_due(events, [group]) == [noticed]
+
+
+def test_more_than_the_kernel_can_tell_counts_as_a_change_of_everything(tmp_path, events):
+    busy, quiet = tmp_path / "busy", tmp_path / "quiet"
+    groups = []
+    for folder in (busy, quiet):
+        folder.mkdir()
+        groups.append(events.new_group())
+        for _ in range(2):
+            groups[-1].is_look_due(lambda folder=folder: [str(folder)])
+    for number in range(2000):
+        (busy / f"a file with a rather long name {number}").touch()
+    assert looks_due(events, groups) == [True, True]

@@ -12,6 +12,7 @@ from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import TurnEnded
 from toolyard.agents.sessions.history import last_answer
 from toolyard.config.layers import mapping
+from toolyard.core.own_names import ASK_AGENT
 from toolyard.core.problems import Problem, did_you_mean
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.tool import CallContext, JsonObject
 
-NAME = "agent"
 MOST_DEPTH = 3
 """How many agents may stand between a person and the last of them."""
 DESCRIPTION = (
@@ -63,7 +63,7 @@ class AgentTool:
             "additionalProperties": False,
         }
         self.spec = ToolSpec(
-            name=NAME,
+            name=ASK_AGENT,
             description="\n".join([DESCRIPTION, *lines]),
             input=JsonInput(schema=schema),
             hints=Hints(resumes=True),

@@ -9,6 +9,7 @@ import msgspec
 
 from toolyard.agents.own_tools.tool_index import ToolIndex
 from toolyard.core.conversation import AssistantMessage
+from toolyard.core.own_names import SEARCH_TOOLS
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
     from toolyard.core.conversation import Message
     from toolyard.core.tool import CallContext, JsonObject, Tool, ToolCall
 
-NAME = "search_tools"
 MOST = 5
 SPEC = ToolSpec(
-    name=NAME,
+    name=SEARCH_TOOLS,
     description=(
         "Find tools by what they do. There are {number}, and only those are shown that were found before. Say in plain "
         "words what you want to do; the best five come back, with their arguments, and can be called from then on."
@@ -92,7 +92,7 @@ def without_search(tools: Sequence[Tool]) -> list[ToolSpec]:
 
 def names_from(call: ToolCall, search: SearchTool) -> list[str]:
     """The tools that a call made known: those that a search found, else the one that was called."""
-    if call.name != NAME:
+    if call.name != SEARCH_TOOLS:
         return [call.name]
     try:
         arguments = msgspec.json.decode(call.arguments) if isinstance(call.arguments, str) else call.arguments

@@ -143,7 +143,7 @@ class LiveSessions:
                 tty=options.tty,
                 timeout=options.timeout_seconds,
                 output_limit=context.output_limit,
-                spill_dir=context.spill_to.parent if context.spill_to else None,
+                spill_dir=context.spill_folder,
                 max_jobs=options.max_jobs,
                 on_timeout=options.on_timeout,
                 children=self.runner.children[context.usual_reach],

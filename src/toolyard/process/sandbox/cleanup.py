@@ -121,7 +121,7 @@ def exchange_once_more(left: Mapping[str, Any]) -> None:
         for git, place, objects, is_new in repositories["places"]
         if os.path.isdir(place)
     ]
-    WorkspaceRepositories(folders, left.get("workspace", ()), repositories["program"]).exchange(at_end=True)
+    WorkspaceRepositories(folders, left.get("workspace", ()), program=repositories["program"]).exchange(at_end=True)
 
 
 def read_record(file: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -49,14 +50,14 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name, is_open in opened.items() if is_open)
 
 
-class BackendChoice(msgspec.Struct, frozen=True, kw_only=True):
+class BackendChoice(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The backend of a sandbox, the properties that hold, and why the backends before it were not taken."""
 
     backend: Backend | None
     held: tuple[SandboxProperty, ...]
     passed_over: Mapping[Backend, str]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """In a few words, for the audit log."""
         if self.backend is None:

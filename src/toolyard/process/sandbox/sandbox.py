@@ -26,6 +26,7 @@ from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
@@ -34,7 +35,7 @@ from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch, identity_of
+from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
 
 if TYPE_CHECKING:
     import socket
@@ -72,7 +73,7 @@ class Sandbox:
         self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
-        self._watch = FileWatch()
+        self._watch_nothing()
         self._repositories: WorkspaceRepositories | None = None
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
@@ -170,6 +171,9 @@ class Sandbox:
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
+        if not self._is_in_use:
+            return False
+        self._events.hear()
         self._catch_up()
         return self._watch.changed() or (self._repositories is not None and self._repositories.is_outgrown)
 
@@ -237,7 +241,7 @@ class Sandbox:
             from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
 
             folders = private_git_folders(self.layout, self.folder(), self.common)
-            self._repositories = WorkspaceRepositories(folders, self._worked_in())
+            self._repositories = WorkspaceRepositories(folders, self._worked_in(), self._events)
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
@@ -362,11 +366,14 @@ class Sandbox:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
+        self._events.hear()
         self._catch_up()
         if at_end:
             self._exchange(at_end=True)
         moved, self._put_aside = self._put_aside, {}
-        moved |= move_unwanted(self.layout.unwanted)
+        unwanted = self.layout.unwanted
+        if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
+            moved |= move_unwanted(unwanted)
         return moved | (self._nested.sweep(at_end=at_end) if self._nested else {})
 
     def take_notes(self) -> list[str]:
@@ -376,9 +383,15 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
+        if not self._exchanging.locked() and not self._is_exchange_due():
+            return
         async with self._exchanging:  # first come, first served: calls of one session keep their order
-            if self._repositories and self._repositories.is_due():
+            if self._is_exchange_due():
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
+
+    def _is_exchange_due(self) -> bool:
+        self._events.hear()
+        return self._repositories is not None and self._repositories.is_due()
 
     @cached_property
     def _exchanging(self) -> asyncio.Lock:
@@ -413,9 +426,18 @@ class Sandbox:
                 needed.remove()
         if self._owns_common:
             self.common.remove()
-        self._watch.close()
+        self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
+
+    def _watch_nothing(self) -> None:
+        self._events = FolderEvents()
+        self._watch = FileWatch(self._events)
+        self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
+
+    def _stop_watching(self) -> None:
+        self._watch.close()
+        self._events.close()
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
@@ -423,8 +445,9 @@ class Sandbox:
             self._mount_points = MountPoints(self.layout.mount_points)
         made = {path for path, _ in self._mount_points.made}
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
-        self._watch.close()
-        self._watch = FileWatch(exactly=self._layout.guards(), roughly=self._layout.secrets)
+        self._stop_watching()
+        self._watch_nothing()
+        self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"
         self._obeyed = {
@@ -446,7 +469,7 @@ class Sandbox:
 
         Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
         """
-        if self._replaced:
+        if self._replaced and self._beside_replaced.is_look_due(lambda: [self.folder().path]):
             self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
 
     def _write_cleanup_file(self) -> None:

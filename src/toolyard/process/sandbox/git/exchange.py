@@ -127,6 +127,10 @@ class RepositoryExchange:
         has_changed = self._inside.has_changed() or self._outside.has_changed()
         return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
+    def folders(self) -> list[str]:
+        """Where whatever makes an exchange due would happen."""
+        return [] if self.is_lost or self._is_too_large else [*self._inside.folders(), *self._outside.folders()]
+
     def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once.
 

@@ -69,6 +69,12 @@ class GitFiles:
         except OSError:
             return True
 
+    def folders(self) -> list[str]:
+        """Where something happens when `has_changed`: the folders that were seen, or the last one above."""
+        if self._watched:
+            return [path for path, _ in self._watched]
+        return [self.root if os.path.isdir(self.root) else os.path.dirname(self.root)]
+
     def contents(self) -> dict[str, bytes]:
         """What each file that may travel holds, by its path in the folder."""
         found: dict[str, bytes] = {}

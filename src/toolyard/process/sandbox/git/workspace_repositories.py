@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from toolyard.files.plain_text import text_of
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
 class WorkspaceRepositories:
     """All of them, brought up to date together."""
 
-    def __init__(self, folders: Sequence[PrivateGitFolder], roots: Sequence[str], program: str | None = None) -> None:
-        """`program` is the git that may run outside; it is looked for where it is not given."""
+    def __init__(
+        self,
+        folders: Sequence[PrivateGitFolder],
+        roots: Sequence[str],
+        events: FolderEvents | None = None,
+        program: str | None = None,
+    ) -> None:
+        """`events` tell when to look; `program` is the git that may run outside, looked for where it is not given."""
+        self._changes = (events or FolderEvents()).new_group(writes=True)
         self._roots = list(roots)
         self._program = git_program() if program is None else program
         self._exchanges: dict[str, RepositoryExchange] = {}
@@ -43,7 +51,14 @@ class WorkspaceRepositories:
         return any(one.is_lost or one.has_new_modules for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
-        return any(one.is_due() for one in list(self._exchanges.values()))
+        """Whether something may have changed on one of the sides, as far as the events were heard."""
+        exchanges = list(self._exchanges.values())
+        if not self._changes.is_look_due(lambda: [folder for one in exchanges for folder in one.folders()]):
+            return False
+        if not any(one.is_due() for one in exchanges):
+            return False
+        self._changes.forget()
+        return True
 
     def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
         """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""

@@ -1,0 +1,109 @@
+"""Being told by the kernel that something happened in folders, so that nobody has to look at every call.
+
+Whoever remembers how folders were asks `is_look_due` before each look. It is due when the kernel told of something, if
+it cannot tell, and after a while in any case: it says nothing when a folder further up is replaced, and some file
+systems change from elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+
+from toolyard.process.sandbox.backends.kernel import Kernel
+from toolyard.process.sandbox.backends.system_calls import numbers_on
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+LOOK_ANYWAY_AFTER = 1.0
+CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
+"""Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
+WRITES = 0x2
+"""And this: a file in it was written."""
+ONLY_FOLDERS, BESIDE_OTHERS = 0x01000000, 0x20000000
+FOLLOW_AT = 2
+"""Which time of looking the kernel is asked to tell: to stop it again takes longer than to look once."""
+NOT_WATCHING = -1
+EVENT = struct.Struct("iIII")
+AT_ONCE = 1 << 16
+
+
+class FolderEvents:
+    """One channel of the kernel's, of which a user may have few, for several groups of folders."""
+
+    def __init__(self) -> None:
+        self._fd = NOT_WATCHING
+        self._groups: list[FolderGroup] = []
+
+    def new_group(self, *, writes: bool = False) -> FolderGroup:
+        """Folders that are looked at together; with `writes` also files count that are changed where they are."""
+        self._groups.append(FolderGroup(self, CHANGES | (WRITES if writes else 0)))
+        return self._groups[-1]
+
+    def close(self) -> None:
+        """Stop; from now on everything may have changed."""
+        if self._fd != NOT_WATCHING:
+            os.close(self._fd)
+            self._fd = NOT_WATCHING
+        for group in self._groups:
+            group.forget()
+
+    def hear(self) -> None:
+        """Let each group know of what happened in its folders by now; asked at every call, so that it must be quick."""
+        if self._fd == NOT_WATCHING:
+            return
+        try:
+            told = os.read(self._fd, AT_ONCE)
+        except BlockingIOError:
+            return
+        numbers, start = set(), 0
+        while start < len(told):
+            number, _, _, length = EVENT.unpack_from(told, start)
+            numbers.add(number)
+            start += EVENT.size + length
+        for group in self._groups:
+            if len(told) > AT_ONCE // 2 or -1 in numbers or not group.numbers.isdisjoint(numbers):
+                group.forget()
+
+    def follow(self, folders: Iterable[str], flags: int) -> set[int] | None:
+        """The numbers by which the kernel will tell of folders; None if it tells of no more."""
+        kernel, calls = Kernel(), numbers_on(os.uname().machine)
+        if self._fd == NOT_WATCHING:
+            self._fd = kernel.call(calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            self._fd = NOT_WATCHING
+            return None
+        flags |= ONLY_FOLDERS | BESIDE_OTHERS
+        paths = [os.fsencode(folder) + b"\0" for folder in folders]
+        numbers = {kernel.call(calls["inotify_add_watch"], self._fd, path, flags) for path in paths}
+        return None if min(numbers, default=0) < 0 else numbers
+
+
+class FolderGroup:
+    """Folders that somebody remembers the state of."""
+
+    def __init__(self, events: FolderEvents, flags: int) -> None:
+        self._events = events
+        self._flags = flags
+        self._looks = 0
+        self._quiet_until = 0.0
+        self.numbers: set[int] = set()
+
+    def is_look_due(self, folders: Callable[[], Iterable[str]]) -> bool:
+        """Whether it is time to look at what is in these folders; whatever happens there from now on is told."""
+        if time.monotonic() < self._quiet_until:
+            return False
+        self._looks += 1
+        if self._looks >= FOLLOW_AT:
+            numbers = self._events.follow(folders(), self._flags)
+            self.numbers = numbers or set()
+            self._quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
+        return True
+
+    def forget(self) -> None:
+        """The next look is due at once."""
+        self._quiet_until = 0.0

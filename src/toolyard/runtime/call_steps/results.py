@@ -1,0 +1,91 @@
+"""Limit and redact: the one result of a call as a model gets it; and what is said where no tool ran."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from toolyard.core.content import checked, text_and_attachments
+from toolyard.core.tool import ToolResult
+from toolyard.process.output import limit_text
+from toolyard.process.waiting import printed_before
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+    from toolyard.core.problems import Problem
+    from toolyard.core.tool import CallContext
+    from toolyard.runtime.call_steps.conditions import CallSettings
+    from toolyard.runtime.redaction import Redactor
+
+CANCELLED = "The call was cancelled."
+STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+"""What no plain text has in it."""
+ROOM_FOR_A_NOTE = 512
+
+
+def limited(result: ToolResult, settings: CallSettings) -> ToolResult:
+    """No kind's text has what a model cannot read in it, or is longer than the limit, but for the line that says what
+    a kind left out itself; nor has a result more attached, or anything else, than it says.
+    """
+    if result.attachments:
+        text, attachments = text_and_attachments(checked(result.content))
+        result = replace(result, text=text, attachments=attachments)
+    seen = result.text
+    if STRANGE.search(seen):
+        from toolyard.core.screen_text import readable  # seldom needed, and slow to import
+
+        seen = readable(seen)
+    if result.truncated and result.truncated.kept_at and settings.reads_on:
+        from toolyard.runtime.output_reader import note_of
+
+        place = f"the whole is in {result.truncated.kept_at}"
+        seen = seen.replace(f"; {place} ...]", f"; {place}; {note_of(result.truncated)} ...]")
+    text, truncation = limit_text(seen, settings.output_limit + ROOM_FOR_A_NOTE)
+    if truncation is None and seen is result.text:
+        return result
+    return replace(result, text=text, truncated=result.truncated or truncation)
+
+
+def redacted(result: ToolResult, context: CallContext | None, redactor: Redactor) -> ToolResult:
+    """The result without known secrets; nor are they in what is kept whole, also where the result does not tell of it,
+    as where a tool failed or was cancelled.
+    """
+    if not redactor.knows_any:
+        return result
+    if context and context.spill_folder:
+        for file in (context.spill_to, context.spill_errors_to):
+            if file and os.path.lexists(file):
+                redactor.redact_file(file)
+    return redactor.redact_result(result)
+
+
+def cancelled_result(error: asyncio.CancelledError | None) -> ToolResult:
+    """What is said of a call that was cancelled, with what it had printed."""
+    result, printed = ToolResult(text=CANCELLED, failure="cancelled"), printed_before(error)
+    if printed and printed.text:
+        text = f"{CANCELLED} Output so far:\n{printed.text}"
+        result = replace(result, text=text, bytes_out=printed.total_bytes, truncated=printed.truncated)
+    return result
+
+
+def not_loaded(name: str, problem: Problem) -> ToolResult:
+    """The tool would be there, but for a fault that its author or the user has to mend."""
+    place = f"{problem.where}: " if problem.where else ""
+    return ToolResult(text=f"The tool '{name}' could not be loaded: {place}{problem.sentence}", failure="unknown_tool")
+
+
+def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
+    """Name the nearest, or all when they are few."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=3)
+    if close:
+        help_text = f"Did you mean {' or '.join(repr(other) for other in close)}?"
+    else:
+        help_text = f"Known tools: {', '.join(known)}." if known else "No tools are loaded."
+    return ToolResult(text=f"There is no tool named '{name}'. {help_text}", failure="unknown_tool")

@@ -1,0 +1,59 @@
+"""Run: the tool itself, and what the sandbox has to do and to say before and after."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from toolyard.core.tool import ToolResult
+    from toolyard.process.sandbox.sandbox import Sandbox
+    from toolyard.runtime.call_steps.conditions import CallServices, ReadyCall
+
+
+async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
+    """Run it, and say what the sandbox stopped. Nothing that a tool made may be obeyed later outside: what had to be
+    moved away, and what git inside keeps for itself, is said too.
+    """
+    sandbox, work = ready.sandbox(services), services.sandboxes.get("work")
+    if work is None:
+        return await ready.tool.run(ready.plan, ready.context)
+    refused_before = sandbox.refused_hosts if sandbox else 0
+    await work.exchange_repositories()
+    result = await ready.tool.run(ready.plan, ready.context)
+    notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
+    await work.exchange_repositories()
+    notes += [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in work.sweep().items()]
+    notes += work.take_notes()
+    return replace(result, text="\n".join([result.text, *notes])) if notes else result
+
+
+def has_failed(result: ToolResult) -> bool:
+    """Whether something in it went wrong that the sandbox may have caused."""
+    return result.failure in ("exit_code", "timeout") or bool(result.exit_code)
+
+
+def explanations(result: ToolResult, ready: ReadyCall, sandbox: Sandbox, refused_before: int) -> list[str]:
+    """A line on what the sandbox stopped, if it did."""
+    if sandbox.is_missing:
+        return []
+    from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
+
+    around = CallSurroundings(
+        reach=ready.context.reach,
+        policy=sandbox.policy,
+        refused=sandbox.refusals_since(refused_before),
+        refused_sockets=sandbox.take_refused_sockets(),
+        nested=sandbox.layout.nested,
+        writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
+        own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
+        has_mounts=sandbox.name.partition(" ")[0] != "landlock",
+    )
+    return notes_on(result, around)
+
+
+def put(to: str) -> str:
+    """What became of something that was swept away: its new path, or what was done with it."""
+    return f"moved to {to}" if to.startswith("/") else to
