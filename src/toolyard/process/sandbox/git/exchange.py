@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 
+from toolyard.files.plain_text import printable
 from toolyard.process.sandbox.git.compared_values import ComparedValues
 from toolyard.process.sandbox.git.exchange_step import (
     ExchangeStep,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+log = logging.getLogger("toolyard.sandbox")
 TOO_LARGE = (
     "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
     "git pack-refs --all]"
@@ -149,7 +152,11 @@ class RepositoryExchange:
                 self._must_try_again = True
                 self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: not everything was handed over from inside: {error.strerror or error}]"]
-        new = [note for note in notes if note not in self._told]
+            except Exception as error:  # nobody knows all that can be wrong with what was written inside
+                log.exception("what git inside wrote could not be compared")
+                self.left |= left_by_name(self._inside, self._known)
+                notes = [f"[git: nothing was handed over from inside: something there cannot be read ({error!r})]"]
+        new = [note for note in map(printable, notes) if note not in self._told]
         self._told.update(new)
         return new
 
