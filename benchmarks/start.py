@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -31,6 +32,11 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+GIT = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+MANY, WORKTREES = 50, 8
+MANY_BELOW = f", {MANY} repositories below"
+
+
 async def rows() -> AsyncIterator[Row]:
     """The whole process, as a person waits for it; beside it processes that do nothing."""
     command = Path(sys.executable).with_name("toolyard")
@@ -45,12 +51,44 @@ async def rows() -> AsyncIterator[Row]:
         for words in argv.values():
             timed(words)  # which leaves what it compiled, and what it found out about the machine
         helped, python = medians(ROUNDS, [argv["help"], argv["python"]])
-        executed, bare, bash = medians(EXEC_ROUNDS, [argv["exec"], argv["python"], argv["bash"]])
-        first = statistics.median(float(printed(argv["first"])) for _ in range(EXEC_ROUNDS))
-    yield row("toolyard --help", helped, f"{milliseconds(python)} (python -c pass)", 0.15)
-    floors = f"{milliseconds(bare)} (python -c pass), {milliseconds(bash)} (bash -c true)"
-    yield row("toolyard exec true", executed, floors, 0.22)
-    yield row("first call of a fresh process, with its sandbox", first, f"{milliseconds(bash)} (bash -c true)", 0.1)
+        bare, bash = medians(EXEC_ROUNDS, [argv["python"], argv["bash"]])
+        yield row("toolyard --help", helped, f"{milliseconds(python)} (python -c pass)", 0.15)
+        floors = f"{milliseconds(bare)} (python -c pass), {milliseconds(bash)} (bash -c true)"
+        for where, workspace in workspaces(Path(folder)).items():
+            most = (0.22, 0.1) if where != MANY_BELOW else (1.0, 1.0)
+            executed = statistics.median(timed(argv["exec"], workspace) for _ in range(EXEC_ROUNDS))
+            yield row(f"toolyard exec true{where}", executed, floors, most[0])
+            first = statistics.median(float(printed(argv["first"], workspace)) for _ in range(EXEC_ROUNDS))
+            what = f"first call of a fresh process, with its sandbox{where}"
+            yield row(what, first, f"{milliseconds(bash)} (bash -c true)", most[1])
+
+
+def workspaces(folder: Path) -> dict[str, Path]:
+    """Where an application is started: each is a copy of what some hundred files of ours are, or less."""
+    plain, repository, tree, many = (folder / name for name in ("plain", "repository", "tree", "many"))
+    plain.mkdir()
+    make_repository(repository, source=Path(__file__).parent.parent / "src")
+    for number in range(WORKTREES):
+        git(repository, "worktree", "add", "-q", str(folder / f"tree-{number}"))
+    git(repository, "worktree", "add", "-q", str(tree))
+    for number in range(MANY):
+        make_repository(many / f"{number}")
+    places = {"": plain, ", in a repository": repository, f", in one of {WORKTREES + 1} worktrees": tree}
+    return places | {MANY_BELOW: many}
+
+
+def make_repository(place: Path, source: Path | None = None) -> None:
+    place.mkdir(parents=True)
+    if source:
+        shutil.copytree(source, place / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "file").write_text("one\n")
+    git(place, "init", "-q")
+    git(place, "add", ".")
+    git(place, "commit", "-qm", "one")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run([*GIT, *words], cwd=folder, check=True)
 
 
 def row(what: str, seconds: float, floor: str, most: float) -> Row:
@@ -70,11 +108,11 @@ def medians(rounds: int, commands: list[list[str]]) -> list[float]:
     return [statistics.median(each) for each in zip(*times, strict=True)]
 
 
-def timed(argv: list[str]) -> float:
+def timed(argv: list[str], cwd: Path | None = None) -> float:
     started = time.perf_counter()
-    printed(argv)
+    printed(argv, cwd)
     return time.perf_counter() - started
 
 
-def printed(argv: list[str]) -> str:
-    return subprocess.run(argv, env=compiling_environment(), capture_output=True, text=True, check=True).stdout
+def printed(argv: list[str], cwd: Path | None = None) -> str:
+    return subprocess.run(argv, env=compiling_environment(), capture_output=True, text=True, check=True, cwd=cwd).stdout

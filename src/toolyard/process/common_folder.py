@@ -22,6 +22,8 @@ class CommonFolder:
         self._claimed: list[tuple[str, int]] = []
         self._temporary: dict[str, str] = {}
         self._handouts = ""
+        self.made_repositories: set[str] = set()
+        """Those in folders below the workspace that came to be since."""
 
     @property
     def temporary(self) -> dict[str, str]:

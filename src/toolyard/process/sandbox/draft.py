@@ -39,6 +39,8 @@ class LayoutDraft(msgspec.Struct):
     """Repositories that git inside can set up, which nobody outside obeys."""
     nested: dict[str, str] = msgspec.field(default_factory=dict)
     """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
+    submodules: set[str] = msgspec.field(default_factory=set)
+    """Folders that git outside steps into from the repository around them."""
     of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
     """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 

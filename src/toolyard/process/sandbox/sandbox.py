@@ -12,7 +12,7 @@ import os
 import time
 from collections import deque
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, run_each
 from toolyard.process.sandbox.folder_events import FolderEvents
+from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, SandboxPolicy
@@ -76,6 +78,8 @@ class Sandbox:
         self._mount_points: MountPoints | None = None
         self._watch_nothing()
         self._repositories: WorkspaceRepositories | None = None
+        self._git_folders: list[PrivateGitFolder] = []
+        """Those of repositories that are yet to be filled."""
         self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
@@ -116,7 +120,7 @@ class Sandbox:
         if self._layout is None:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
-            self._walk = RepositoryWalk()
+            self._walk = RepositoryWalk(self.common.made_repositories)
             self._layout = lay_out(self.paths).looking() if self.policy.looking else lay_out(self.paths, self._walk)
         return self._layout
 
@@ -238,11 +242,8 @@ class Sandbox:
             self._exchange(at_end=True)  # a keeper that was lost may have left something
         support = self._self_test().support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
-        if choice.backend != "landlock" and self.layout.repositories:
-            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
-
-            folders = private_git_folders(self.layout, self.folder(), self.common)
-            self._repositories = WorkspaceRepositories(folders, self._worked_in(), self._events)
+        has_mounts = choice.backend != "landlock"
+        self._git_folders = private_git_folders(self.layout, self.folder(), self.common) if has_mounts else []
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
         self._write_cleanup_file()
@@ -252,7 +253,11 @@ class Sandbox:
 
     def fill_repositories(self) -> None:
         """Give git inside what is outside, while the keeper starts, before anything else does."""
-        if self._repositories:
+        folders, self._git_folders = self._git_folders, []
+        if folders:
+            from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
+
+            self._repositories = WorkspaceRepositories(folders, self._worked_in(), self._events)
             self._repositories.fill()
 
     @property
@@ -374,6 +379,7 @@ class Sandbox:
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
         moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
+        self.common.made_repositories |= self._walk.made
         if at_end:
             self._exchange(at_end=True)
         return moved
@@ -491,7 +497,7 @@ class Sandbox:
                 "span": str(self._span.live) if self._span else "",
                 "guarded": self._guarded,
                 "sealed": self._sealed(),
-                "repositories": self._repositories.described() if self._repositories else {},
+                "repositories": described(self._git_folders) if self._git_folders else self._described(),
             }
         )
         self._nested = self._nested or NestedRepositories(
@@ -504,6 +510,9 @@ class Sandbox:
         )
         self._nested.listen(self._events)
         self._is_in_use = True
+
+    def _described(self) -> dict[str, Any]:
+        return self._repositories.described() if self._repositories else {}
 
     def _sealed(self) -> list[str]:
         return sorted(self.layout.sealed().intersection(self._guarded))

@@ -16,7 +16,7 @@ from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
-from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, missing_in, modules_of
+from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, folders_in, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
@@ -62,12 +62,16 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk)
     """Repositories in folders below a workspace, which git outside obeys as well: their owner's editor may be there.
 
     A pointer can only be read; so can a repository that is made up otherwise than usual, and those beyond a number.
+    What was made inside can still be moved and removed there, as long as the same application runs.
     """
     known = {*roots, *(f"{root}/.git" for root in roots), *(one.git for one in draft.repositories)}
     writable = [path for path, access in draft.rules.items() if access == "write"]
     closed = {path for path in draft.guards if not any(is_inside(inner, path) for inner in writable)}
     for git in walk.repositories(roots, closed, with_late=False):
-        if git in known or not draft.can_write(git) or (is_new(git) and os.path.basename(git) == ".git"):
+        walk.known.add(git)
+        is_room = os.path.basename(git) == ".git" and is_new(git)
+        is_made = git in walk.made and os.path.dirname(git) not in draft.submodules
+        if git in known or is_room or is_made or not draft.can_write(git):
             continue
         if len(draft.nested) < MOST_NESTED:
             draft.nested[git] = guard_below(draft, git)
@@ -95,7 +99,10 @@ def guard_below(draft: LayoutDraft, git: str) -> str:
 
 def guard_missing(draft: LayoutDraft, top: str, index: str) -> None:
     """The folders of submodules that are not there yet: git outside would step into what is made there."""
-    for folder in missing_in(top, index)[: MOST_NESTED - len(draft.nested)]:
+    folders = folders_in(top, index)
+    draft.submodules.update(folders)
+    missing = [folder for folder in folders if not os.path.lexists(f"{folder}/.git")]
+    for folder in missing[: MOST_NESTED - len(draft.nested)]:
         draft.guard(folder)
         draft.nested[folder] = "no submodule is there yet"
 

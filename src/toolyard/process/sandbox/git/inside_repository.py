@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_of, text_of
@@ -107,6 +107,19 @@ def make_folders(folders: Sequence[PrivateGitFolder]) -> None:
         for path in mounted:
             if path != one.repository.git and is_inside(path, one.repository.git):
                 os.makedirs(one.place + path.removeprefix(one.repository.git), exist_ok=True)
+
+
+def described(folders: Sequence[PrivateGitFolder]) -> dict[str, Any]:
+    """What whoever cleans up after us needs to exchange once more."""
+    places = [(one.repository.git, one.place, one.objects, one.repository.is_new) for one in folders]
+    return {"places": places, "program": git_program()}
+
+
+def git_program() -> str:
+    """The git that no tool can have put on PATH; empty where there is none."""
+    from toolyard.process.interpreter import find_program
+
+    return find_program("git") or ""
 
 
 def is_hook(name: str) -> bool:

@@ -70,7 +70,8 @@ class NestedRepositories:
         self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._links = PlantedLinks(self._is_new)
-        self._known = KnownRepositories(walk or RepositoryWalk(), self._roots, self._since)
+        self._walk = walk or RepositoryWalk()
+        self._known = KnownRepositories(self._walk, self._roots, self._since)
         self._judged: dict[tuple[str, int, int], bool] = {}
         self._plain: dict[str, Stamp] = {}
         """Configurations that were looked over, and what they were then."""
@@ -87,6 +88,8 @@ class NestedRepositories:
         moved: dict[str, str] = {}
         for git in self._known.all(closed, is_whole=at_end):
             moved |= self._disarm_or_put_aside(git)
+            if git not in self._walk.known:
+                self._walk.made.add(git)
         for git in self._elsewhere():
             moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         return moved

@@ -33,7 +33,11 @@ LOOKED_AT_LAST = frozenset(("node_modules", "__pycache__", "target", "venv", ".v
 class RepositoryWalk:
     """Looks through folders, shallow ones first, up to a number of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Collection[str] = ()) -> None:
+        """`made` is what came to be while sandboxes of the same application lasted."""
+        self.made = set(made)
+        self.known: set[str] = set()
+        """What was there when this sandbox was built."""
         self._seen: dict[str, tuple[int, FolderContents]] = {}
 
     def repositories(

@@ -35,10 +35,10 @@ def modules_of(git: str) -> Iterator[str | None]:
         waiting += [(path, depth + 1) for path in below if os.path.isdir(path) and not os.path.islink(path)]
 
 
-def missing_in(top: str, index: str) -> list[str]:
-    """The folders of a working tree that are a submodule by its index, and are none yet.
+def folders_in(top: str, index: str) -> list[str]:
+    """The folders of a working tree that are submodules by its index, as far as it says what they are.
 
-    Git outside steps into each as soon as there is a repository, whoever made it.
+    Git outside steps into each where there is a repository, whoever made it.
     """
     if not os.path.lexists(f"{top}/.gitmodules"):
         return []
@@ -50,8 +50,7 @@ def missing_in(top: str, index: str) -> list[str]:
             found = read_index(data, id_length, lambda name: data_of(f"{os.path.dirname(index)}/{name}", LONGEST_INDEX))
         except (ValueError, IndexError):
             continue
-        folders = [os.path.join(top, os.fsdecode(one.name)) for one in found.entries if one.mode == MODULE]
-        return [path for path in folders if not os.path.lexists(f"{path}/.git")]
+        return [os.path.join(top, os.fsdecode(one.name)) for one in found.entries if one.mode == MODULE]
     return []
 
 

@@ -10,7 +10,7 @@ from toolyard.files.plain_text import printable, text_of
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
-from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, git_program
 from toolyard.process.sandbox.git.submodules import entries_of, modules_of
 
 TYPE_CHECKING = False
@@ -134,10 +134,3 @@ def finish_removals(pointers: Iterable[str]) -> list[str]:
                 os.rmdir(folder)
                 gone.append(folder)
     return gone
-
-
-def git_program() -> str:
-    """The git that no tool can have put on PATH; empty where there is none."""
-    from toolyard.process.interpreter import find_program
-
-    return find_program("git") or ""
