@@ -8,7 +8,7 @@ import re
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import path_of
 from toolyard.process.sandbox.git.outgoing.operations import commits_of, is_of_operation, refused_files
-from toolyard.process.sandbox.git.refs import is_ref, refs_in, text_of
+from toolyard.process.sandbox.git.refs import is_kept, is_ref, refs_in, text_of
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
     INDEX,
@@ -53,6 +53,10 @@ class Refusals:
         """Why something stays inside; empty when it may leave."""
         if name.startswith("refs/replace/") or ONLY_INWARDS.fullmatch(name):
             return "git outside would obey it"
+        if is_kept(name):
+            return "what is kept for its owner has its place there"
+        if INFO.fullmatch(name) and name in self._outer:
+            return "it is its owner's"
         if name == SHALLOW:
             return "it would hide commits that are there, or it is locked"
         if INFO.fullmatch(name) and says_something(self._inner.get(name, b"")):
