@@ -45,8 +45,8 @@ from toolyard.process.sandbox.git.outgoing.reflogs import (
     valid_part,
 )
 from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
-from toolyard.process.sandbox.git.outgoing.shallow import commits_in as shallow_ends
 from toolyard.process.sandbox.git.outgoing.shallow import behind, with_new_ends, without_old_ends
+from toolyard.process.sandbox.git.outgoing.shallow import commits_in as shallow_ends
 from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
@@ -259,14 +259,15 @@ class RepositoryExchange:
         refusals: Refusals,
     ) -> list[str]:
         """An index first: without it a branch stays as it is that is checked out there, or HEAD and the index would
-        not belong together, and the owner's next commit would undo what was committed inside.
+        not belong together, and the owner's next commit would undo what was committed inside. So does the last stash
+        without the log, which has all the others.
         """
-        notes, first = [], [step for step in steps if self._is_index_from_inside(step)]
+        notes, first = [], [step for step in steps if self._comes_first(step)]
         held: dict[str, ExchangeStep] = {}
         for step in first:
             notes += self._settle(step, inner, outer, refusals)
             if not step.is_handed_over:
-                held |= dict.fromkeys(checked_out_by(step, outer), step)
+                held |= dict.fromkeys({"refs/stash"} if step.name == STASH else checked_out_by(step, outer), step)
         for step in steps:
             if step.name in held and step.is_from_inside:
                 notes += self._hold(step, held[step.name], outer, refusals)
@@ -274,10 +275,10 @@ class RepositoryExchange:
                 notes += self._settle(step, inner, outer, refusals)
         return notes
 
-    def _is_index_from_inside(self, step: ExchangeStep) -> bool:
-        """Whether it is one, and that of a working tree that is known outside."""
-        if not INDEX.fullmatch(step.name) or not step.is_from_inside or step.inside is None:
-            return False
+    def _comes_first(self, step: ExchangeStep) -> bool:
+        """Whether it is from inside, and the stashes or the index of a working tree that is known outside."""
+        if not step.is_from_inside or not (INDEX.fullmatch(step.name) and step.inside):
+            return step.is_from_inside and step.name == STASH
         return f"{step.name.removesuffix('index')}HEAD" in self._known
 
     def _hold(
@@ -385,6 +386,7 @@ class RepositoryExchange:
         self._put_text(self._outside, step, step.outside, merged)
         self._put_text(self._inside, step, step.inside, merged)
         self._note_known(name, text_value(merged))
+        step.is_handed_over = True
         return notes
 
     def _goes(self, log: str, inner: Mapping[str, bytes]) -> bool:

@@ -120,10 +120,11 @@ class ObjectHandover:
         said = self._run([*words[:3], "--not", *words[3:], f"--exclude={without}", "--all"])
         return said is not None and not said
 
-    def unreachable(self, commits: Iterable[str]) -> set[str]:
-        """Of some commits those that are there, and no ref leads to."""
+    def unreachable(self, commits: Iterable[str], *, without: str) -> set[str]:
+        """Of some commits those that are there, and that no ref leads to but one."""
         there = self.there(commits)
-        return set(self._answer(["rev-list", "--stdin", "--not", "--all"], there).decode().split()) & there
+        words = ["rev-list", "--stdin", "--not", f"--exclude={without}", "--all"]
+        return set(self._answer(words, there).decode().split()) & there
 
     def _answer(self, words: list[str], ids: Iterable[str]) -> bytes:
         given = "".join(f"{one}\n" for one in sorted(set(ids))).encode()

@@ -36,11 +36,11 @@ class KeptCommits:
         return commit in self._of_owner or not self._objects.is_from_inside(commit)
 
     def keep_all(self, name: str, commits: Iterable[str], patience: float) -> list[str]:
-        """Keep those of the owner's that no ref leads to; tells their names. OSError where that cannot be."""
+        """Keep those of the owner's that no ref but this one leads to; tells as what. OSError where that cannot be."""
         kept: list[str] = []
         waiting = [one for one in dict.fromkeys(commits) if self.is_of_owner(one)]
         for _ in range(MOST_OF_A_LOG):
-            lost = self._objects.unreachable(waiting)
+            lost = self._objects.unreachable(waiting, without=name)
             waiting = [one for one in waiting if one in lost]
             if not waiting:
                 return kept
