@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -38,6 +38,7 @@ from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     import socket
@@ -426,8 +427,10 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
-        mount_points = [self._mount_points.remove] if self._mount_points else []
-        is_done = run_each(self.group.end, lambda: self.sweep(at_end=True), self.end_span, *mount_points)
+        steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
+        steps += [self._mount_points.remove] if self._mount_points else []
+        # What comes from inside may take long to be looked over.
+        is_done = await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
         self._is_in_use = False
         if self._folder:
             if is_done:  # else whoever comes next goes on with it

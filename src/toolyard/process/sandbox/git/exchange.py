@@ -391,7 +391,9 @@ class RepositoryExchange:
 
     def _goes(self, log: str, inner: Mapping[str, bytes]) -> bool:
         """Whether what a log is of was removed inside, and by now is outside, too."""
-        return is_log_of_nothing(log, inner, refs_in(inner)) and log.removeprefix("logs/") not in self._known
+        of = log.removeprefix("logs/")
+        owner = of if is_ref(of) else f"{'/'.join(log.split('/')[:2])}/HEAD"
+        return is_log_of_nothing(log, inner, refs_in(inner)) and owner not in self._known
 
     def _settle_later(self, step: ExchangeStep, refusals: Refusals) -> list[str]:
         """What is locked: it is tried again; at the end a commit is kept where nobody holds a lock."""

@@ -75,6 +75,8 @@ class NestedRepositories:
         self._judged: dict[tuple[str, int, int], bool] = {}
         self._plain: dict[str, Stamp] = {}
         """Configurations that were looked over, and what they were then."""
+        self._elsewhere: list[str] = []
+        self._looked_elsewhere = 0
 
     def listen(self, events: FolderEvents) -> None:
         """Let these tell where something comes to be, so that not all folders have to be looked at each time."""
@@ -84,13 +86,14 @@ class NestedRepositories:
         """Put aside what git would run; tells where each went. Nothing that was made or changed is passed over."""
         if at_end:
             self._plain.clear()  # what is mapped into memory changes without a trace as long as somebody lives
-        closed = {top for top in self._sealed if self._is_sealed(top)}
         moved: dict[str, str] = {}
-        for git in self._known.all(closed, is_whole=at_end):
+        for git in self._known.all(self._closed, is_whole=at_end):
             moved |= self._disarm_or_put_aside(git)
             if git not in self._walk.known:
                 self._walk.made.add(git)
-        for git in self._elsewhere():
+        if self._looked_elsewhere != self._known.looks:
+            self._elsewhere, self._looked_elsewhere = list(self._find_elsewhere()), self._known.looks
+        for git in self._elsewhere:
             moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
         return moved
 
@@ -104,7 +107,10 @@ class NestedRepositories:
                 return self._put_aside(os.path.join(git, "HEAD"))
             return self._put_aside(git)
 
-    def _elsewhere(self) -> Iterator[str]:
+    def _closed(self) -> set[str]:
+        return {top for top in self._sealed if self._is_sealed(top)}
+
+    def _find_elsewhere(self) -> Iterator[str]:
         """Of a workspace that is a worktree, its own part of the repository, and that repository."""
         for root in self._roots:
             if os.path.isfile(pointer := os.path.join(root, ".git")):

@@ -12,7 +12,7 @@ from toolyard.process.sandbox.mount_points import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from toolyard.process.sandbox.folder_events import FolderEvents
 
@@ -115,14 +115,16 @@ class KnownRepositories:
         self._told: set[int] = set()
         self._is_lost = True
         self._found: dict[str, Sequence[str]] = {}
-        self._looks = 0
+        self.looks = 0
+        """How often some of the folders were looked at."""
+        self._whole_looks = 0
         self._next_whole = 0.0
 
     def listen(self, events: FolderEvents) -> None:
         """From now on these tell."""
         if events is self._events:
             return
-        self._events, self._paths, self._is_lost, self._looks = events, {}, True, 0
+        self._events, self._paths, self._is_lost, self._whole_looks = events, {}, True, 0
         events.add_listener(self)
 
     @property
@@ -137,20 +139,22 @@ class KnownRepositories:
         """Nobody knows what happened."""
         self._is_lost = True
 
-    def all(self, closed: Collection[str], *, is_whole: bool = False) -> list[str]:
+    def all(self, closed: Callable[[], Collection[str]], *, is_whole: bool = False) -> list[str]:
         """Each of them, as far as the events were heard; with `is_whole` every folder is looked at."""
         if is_whole or self._is_lost or time.monotonic() >= self._next_whole:
-            self._look_at_all(closed)
-        else:
+            self._look_at_all(closed())
+        elif self._told:
+            self.looks += 1
             told, self._told = self._told, set()
-            self._look_below([self._paths.pop(number) for number in told], closed)
+            self._look_below([self._paths.pop(number) for number in told], closed())
         return [git for found in self._found.values() for git in found]
 
     def _look_at_all(self, closed: Collection[str]) -> None:
         started = time.monotonic()
-        self._looks += 1
+        self.looks += 1
+        self._whole_looks += 1
         self._told, self._found = set(), {}
-        can_tell = self._events is not None and self._looks >= FOLLOW_AT
+        can_tell = self._events is not None and self._whole_looks >= FOLLOW_AT
         for root in self._roots:
             can_tell = can_tell and self._follow(root) is not None
         for folder, found in self._walk.folders(self._roots, closed, since=self._since):
