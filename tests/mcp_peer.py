@@ -100,24 +100,26 @@ class Peer:
         return found
 
     async def listen(self) -> None:
-        async for line in self._wire.lines():
-            assert line is not None
-            message = json.loads(line)
-            if "method" in message and "id" in message:
-                self.asked.append(message["params"])
-                await asyncio.sleep(self.thinks_for)
-                if (reply := self.answer_question(message["params"])) is not None:
-                    self.send({"id": message["id"], "result": reply})
-            elif "method" in message:
-                async with self._heard:
-                    self.notifications.append(message)
-                    self._heard.notify_all()
-            elif message["id"] in self._waiting:
-                self._waiting[message["id"]].set_result(message)
-            else:
-                async with self._heard:
-                    self.stray.append(message)
-                    self._heard.notify_all()
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        reading = asyncio.create_task(self._wire.read(lines.put_nowait))
+        try:
+            while line := await lines.get():
+                await self._take(json.loads(line))
+        finally:
+            reading.cancel()
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        if "method" in message and "id" in message:
+            self.asked.append(message["params"])
+            await asyncio.sleep(self.thinks_for)
+            if (reply := self.answer_question(message["params"])) is not None:
+                self.send({"id": message["id"], "result": reply})
+        elif message.get("id") in self._waiting and "method" not in message:
+            self._waiting[message["id"]].set_result(message)
+        else:
+            async with self._heard:
+                (self.notifications if "method" in message else self.stray).append(message)
+                self._heard.notify_all()
 
     async def strays(self, count: int = 1) -> list[dict[str, Any]]:
         async with asyncio.timeout(PATIENCE), self._heard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 from pathlib import Path
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.acquire.refetch import RepositoryNow
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.kind import HasServer, Kind
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.plugins.plugin_status import PluginStatus
     from toolyard.process.sandbox.policy import SandboxReport
 
@@ -170,6 +172,11 @@ class AgentApplication:
         found = loaded.agent(agent).catalog.tools()
         return [tool for tool in found if tool.kind != OWN or tool.spec.name not in in_turns]
 
+    def offers(self, agent: str | None = None) -> list[tuple[str, PluginOffers]]:
+        """What an agent's plugins have beside tools, for whoever serves them on."""
+        loaded = self._lifecycle.known()
+        return loaded.agent(agent or loaded.default_agent()).catalog.offers()
+
     def plugins(self, agent: str | None = None) -> list[PluginStatus]:
         """Every plugin of an agent with its tools, on or off, why, and where that was decided."""
         from toolyard.plugins.plugin_status import plugin_statuses
@@ -199,11 +206,16 @@ class AgentApplication:
         call_id: str | None = None,
         session: str | None = None,
         timeout: float | None = None,
+        by_person: bool = False,
         on_event: Observer | None = None,
     ) -> ToolResult:
-        """Call a tool along the whole path; `on_event` hears of everything that happens on it."""
+        """Call a tool along the whole path; `on_event` hears of everything that happens on it.
+
+        What a model changes it must have read before in the same session; `by_person` says that no model wrote this.
+        """
         calls, settings = await self._lifecycle.for_call(agent, session)
-        return await calls.call(self._new_call(name, arguments, call_id, timeout), settings, on_event)
+        call = self._new_call(name, arguments, call_id, timeout, by_person=by_person)
+        return await calls.call(call, settings, on_event)
 
     async def call_tools(
         self,
@@ -248,11 +260,11 @@ class AgentApplication:
         return tool_messages(results, format)
 
     async def preview_tool(
-        self, name: str, arguments: JsonObject | str, *, agent: str | None = None
+        self, name: str, arguments: JsonObject | str, *, agent: str | None = None, by_person: bool = False
     ) -> str | ToolResult:
         """What a call would do, in a line; a result instead when the call could not even begin."""
         calls, settings = await self._lifecycle.for_call(agent)
-        return await calls.preview(self._new_call(name, arguments), settings)
+        return await calls.preview(self._new_call(name, arguments, by_person=by_person), settings)
 
     def set_preset(self, preset: Preset | None, *, session: str | None = None) -> None:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
@@ -356,11 +368,18 @@ class AgentApplication:
 
     async def _watch(self, seen: object, seconds: float) -> AsyncIterator[None]:
         while True:
-            await asyncio.sleep(seconds)
+            await self._news(seconds)
             await self.refresh()
             if (now := (await self._lifecycle.current()).state()) != seen:
                 seen = now
                 yield
+
+    async def _news(self, seconds: float) -> None:
+        """Wait for a source that says that it changed; not for long, since most do not say."""
+        news = self._lifecycle.known().host.news
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), seconds)
+        news.clear()
 
     async def _features(
         self, agent: str | None, *, tags: Sequence[str] | None = None, models: Sequence[str] | None = None
@@ -370,10 +389,16 @@ class AgentApplication:
         return features_of(await self._lifecycle.current(), agent, tags=tags, models=models)
 
     def _new_call(
-        self, name: str, arguments: JsonObject | str, call_id: str | None = None, timeout: float | None = None
+        self,
+        name: str,
+        arguments: JsonObject | str,
+        call_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        by_person: bool = False,
     ) -> ToolCall:
         id = call_id or f"call_{self._lifecycle.options.session}_{next(self._numbers)}"
-        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout)
+        return ToolCall(id=id, name=name, arguments=arguments, timeout=timeout, by_person=by_person)
 
 
 def entries_for(tools: Sequence[Any]) -> Sequence[Entry]:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scripted_provider import ScriptedProvider, bash
-from toolyard import AgentApplication
 from toolyard.agents import application_plugins
-from toolyard.agents.session import AgentSession
-from toolyard.agents.sessions.events import TurnEnded
 from toolyard.agents.sessions.store import SessionStore
-
-CONFIG = {"plugins": ["shell:session"], "provider": "scripted", "permissions": {"preset": "trusted"}}
-BUILTIN = "path:${env:BUILTIN_PLUGINS}"
-PATIENCE = 60
+from watched_sessions import BUILTIN, PATIENCE, opened, outcome
 
 pytestmark = pytest.mark.anyio
 
@@ -62,20 +52,6 @@ class Stuck(Witness):
     def on_event(self, event: dict[str, Any]) -> None:  # type: ignore[override]
         self.told.append(event["type"])
         self.let_go.wait(PATIENCE)
-
-
-@asynccontextmanager
-async def opened(folder: Path, *given: Any, config: dict[str, Any] | None = None) -> AsyncIterator[AgentSession]:
-    async with asyncio.timeout(PATIENCE):
-        merged = {**CONFIG, **(config or {})}
-        async with AgentApplication(merged, folder / "sessions", tools=list(given)) as app:
-            yield await app.open_session()
-
-
-async def outcome(session: AgentSession, prompt: str) -> str:
-    last = [update async for update in session.send(prompt)][-1]
-    assert isinstance(last.event, TurnEnded)  # type: ignore[union-attr]
-    return last.event.outcome  # type: ignore[union-attr]
 
 
 @pytest.fixture
@@ -155,45 +131,3 @@ async def test_a_title_that_somebody_gave_stays(folder: Path):
         await session.set_metadata(title="My own")
         await outcome(session, "please do it")
     assert SessionStore(folder / "sessions" / "sessions.sqlite").session(session.id).title == "My own"
-
-
-def spans_in(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()]
-
-
-async def test_telemetry_has_spans_of_turns_requests_and_calls_without_what_was_said(folder: Path):
-    file = folder / "spans.jsonl"
-    config = {
-        "plugins": ["shell:session", f"{BUILTIN}/telemetry"],
-        "model": "test-model",
-        "telemetry": {"file": str(file)},
-    }
-    async with opened(folder, ScriptedProvider(bash("echo secret-word; false"), "Done."), config=config) as session:
-        await outcome(session, "say it")
-    spans = spans_in(file)
-    assert [span["name"] for span in spans] == [
-        "chat test-model",
-        "execute_tool bash",
-        "chat test-model",
-        "invoke_agent default",
-    ]
-    turn = spans[-1]["context"]["span_id"]
-    assert {span["parent_id"] for span in spans[:-1]} == {turn}
-    assert spans[-1]["attributes"]["gen_ai.conversation.id"] == session.id
-    assert spans[-1]["attributes"]["gen_ai.usage.input_tokens"] == 20
-    assert spans[1]["attributes"]["gen_ai.tool.name"] == "bash"
-    assert "secret-word" not in file.read_text()
-    assert "say it" not in file.read_text()
-
-
-async def test_telemetry_has_content_when_it_is_asked_for(folder: Path):
-    file = folder / "spans.jsonl"
-    config = {
-        "plugins": ["shell:session", f"{BUILTIN}/telemetry"],
-        "telemetry": {"file": str(file), "content": True},
-    }
-    async with opened(folder, ScriptedProvider(bash("echo a-word"), "Done."), config=config) as session:
-        await outcome(session, "say it")
-    call = next(span for span in spans_in(file) if span["name"] == "execute_tool bash")
-    assert json.loads(call["attributes"]["gen_ai.tool.call.arguments"]) == {"command": "echo a-word"}
-    assert "a-word" in call["attributes"]["gen_ai.tool.call.result"]

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
+from conversations import chance_events
 from toolyard.agents.budget import spent_in
-from toolyard.agents.session import message_of
 from toolyard.agents.sessions.database import SCHEMA, SINCE_VERSION_1, VERSION, StoreError, connect
 from toolyard.agents.sessions.event_log import EventLog, needed_events
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    CallAnswered,
-    CallBegan,
     ContextShortened,
+    Noticed,
     PromptGiven,
     Rewound,
-    SessionEvent,
     TurnEnded,
     TurnStarted,
 )
 from toolyard.agents.sessions.history import read_history
-from toolyard.agents.sessions.store import SessionStore
-from toolyard.core.conversation import AssistantMessage, CallAnswer
-from toolyard.core.tool import ToolCall
+from toolyard.agents.sessions.store import SMALL, SessionStore
+from toolyard.core.conversation import AssistantMessage, message_of
 
 pytestmark = pytest.mark.anyio
 
@@ -59,25 +56,6 @@ def test_a_store_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     connect(path).execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(StoreError, match="newer version"):
         connect(path)
-
-
-def chance_events(chance: random.Random) -> list[SessionEvent]:
-    """A conversation as it could have been: turns, calls, summaries, ways back, at last perhaps an open turn."""
-    made: list[SessionEvent] = []
-    for turn in range(1, chance.randrange(2, 12)):
-        made += [PromptGiven(message=message_of(f"prompt {turn}")), TurnStarted(turn=turn)]
-        for step in range(chance.randrange(4)):
-            call = ToolCall(id=f"c{step}", name="bash", arguments={"command": f"echo {turn}.{step}"})
-            made += [AnswerReceived(message=AssistantMessage(calls=(call,))), CallBegan(call=call)]
-            made.append(CallAnswered(answer=CallAnswer(call_id=call.id, name="bash", text="x" * 900)))
-            if chance.random() < 0.3:
-                what: Any = chance.choice(["summary", "outputs"])
-                upto = chance.randrange(max(1, len(made) - 8), len(made) + 1)
-                made.append(ContextShortened(what=what, upto=upto, summary=f"until {turn}.{step}"))
-        made += [AnswerReceived(message=AssistantMessage(text="Done.")), TurnEnded(turn=turn, outcome="answered")]
-        if chance.random() < 0.15:
-            made.append(Rewound(to=chance.randrange(1, len(made))))
-    return made[: chance.randrange(len(made) // 2, len(made) + 1)]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -116,4 +94,62 @@ async def test_subagents_are_listed_when_asked_for_and_go_with_their_parent(tmp_
     assert len(store.sessions(subagents=True)) == 4
     await store.delete(top.id)
     assert [row.id for row in store.sessions(subagents=True)] == [other.id]
+    store.close()
+
+
+async def test_two_that_write_one_store_wait_for_each_other(tmp_path: Path) -> None:
+    stores = [SessionStore(tmp_path / "sessions.sqlite") for _ in range(2)]  # as two processes do
+
+    async def write(store: SessionStore) -> int:
+        row = await store.create("default")
+        for number in range(200):
+            await store.append(row.id, [Noticed(text="word " * 100)], durable=number % 4 == 0)
+        return len(store.events(row.id))
+
+    assert await asyncio.gather(*map(write, stores)) == [200, 200]
+    for store in stores:
+        store.close()
+
+
+async def test_events_are_told_in_their_order_however_they_are_written(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    log = EventLog(store, (await store.create("default")).id)
+    long = "x" * (SMALL + 1)  # which a thread writes, as what is durable
+    events = [Noticed(text=long if number % 7 == 0 else str(number)) for number in range(60)]
+    with log.listening() as heard:
+        await asyncio.gather(*(log.record(one, durable=at % 5 == 0) for at, one in enumerate(events)))
+        told = [heard.get_nowait() for _ in events]
+    assert told == log.events == store.events(log.session)
+    assert [one.seq for one in log.events] == list(range(1, 61))
+    store.close()
+
+
+async def test_an_event_whose_writer_is_cancelled_is_part_of_the_conversation(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    log = EventLog(store, (await store.create("default")).id)
+    writing = asyncio.create_task(log.record(PromptGiven(message=message_of("hello")), durable=True))
+    await asyncio.sleep(0)  # it has begun
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await log.record(TurnStarted(turn=1))
+    assert log.history().messages == read_history(store.events(log.session)).messages == [message_of("hello")]
+    store.close()
+
+
+async def test_the_log_of_a_store_does_not_grow_without_bound(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create("default")
+    for _ in range(400):  # sixteen megabytes, none of it durable
+        await store.append(row.id, [Noticed(text="x" * 40_000)])
+    assert (tmp_path / "sessions.sqlite-wal").stat().st_size < 8 << 20
+    store.close()
+
+
+async def test_half_a_character_in_an_event_is_kept(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create(agent="default", workspace="/w")
+    event = Noticed(text="a name with \udcff in it")
+    await store.append(row.id, [event], durable=True)
+    assert [one.event for one in store.events(row.id)] == [event]
     store.close()

@@ -12,11 +12,14 @@ import pytest
 
 from scripted_provider import ScriptedProvider, bash, calls, endless, texts_of
 from toolyard import AgentApplication
+from toolyard.agents.budget import TimeBound
 from toolyard.agents.session import AgentSession
 from toolyard.agents.sessions.events import CallAnswered, ContextShortened, Noticed, Stored, TurnEnded
 from toolyard.core.conversation import AssistantMessage, Usage
-from toolyard.core.model import TextDelta
+from toolyard.core.model import ModelEvent, ModelRequest, TextDelta, Waiting
+from toolyard.core.tool import ToolCall
 from toolyard.errors import ProviderError
+from toolyard.permissions.verdict import Answer
 
 pytestmark = pytest.mark.anyio
 SECONDS = 60
@@ -92,6 +95,52 @@ async def test_at_the_end_of_a_budget_the_model_says_how_far_it_came(
     last = provider.requests[-1]
     assert not last.may_call
     assert "cannot be called any more" in texts_of(last)[-1]
+
+
+@pytest.mark.parametrize("hangs", [bash("echo begun; sleep 300"), endless], ids=["a call", "an answer"])
+async def test_at_the_end_of_its_time_what_runs_is_ended_and_the_model_says_how_far_it_came(
+    folder: Path, hangs: Any
+) -> None:
+    provider = ScriptedProvider(hangs, "That far.")
+    async with session_with(provider, folder, {"budget": {"seconds": 2}}) as session:
+        await session.ui_schema()  # which loads everything, so that the time is the turn's
+        ended = await turn(session)
+    assert ended.outcome == "budget"
+    assert "seconds were worked, of 2" in ended.reason
+    said = texts_of(provider.requests[1])
+    assert any(text.startswith("tool: ") or text == "assistant: so far" for text in said)
+    assert "the last answer of the turn" in said[-1]
+    assert not provider.requests[1].may_call
+
+
+async def test_time_in_which_a_person_is_waited_for_counts_as_such_while_it_lasts(folder: Path) -> None:
+    counted = []
+
+    class Slow:
+        async def approve(self, request: Any, verdict: Any) -> Answer:
+            before = session.waited
+            await asyncio.sleep(0.1)
+            counted.append(session.waited - before)
+            return Answer(allowed=True, reason="at last")
+
+    provider = ScriptedProvider(calls(("bash", {"command": "touch a"}), ("bash", {"command": "touch b"})), "Done.")
+    config = {"permissions": {"preset": "workspace", "ask": ["touch **"]}}
+    async with session_with(provider, folder, config, approver=Slow()) as session:
+        assert (await turn(session)).outcome == "answered"
+        assert session.waited >= 0.1
+    assert [seconds >= 0.1 for seconds in counted] == [True, True]
+
+
+async def test_time_that_has_become_more_is_waited_for() -> None:
+    left, ended = iter([0.01, 0.01, 0.0]), asyncio.Event()
+    with TimeBound(lambda: next(left), ended.set):
+        async with asyncio.timeout(SECONDS):
+            await ended.wait()
+    assert next(left, None) is None
+    with TimeBound(lambda: 0.01, ended.clear):
+        pass
+    await asyncio.sleep(0.02)
+    assert ended.is_set(), "who has left is bound no more"
 
 
 async def test_going_round_in_circles_is_said_and_then_ended(folder: Path) -> None:
@@ -217,6 +266,123 @@ async def test_a_conversation_that_is_too_long_is_summed_up_and_asked_again(fold
     assert last[0].startswith("summary:")
     assert "> first" in last[0]
     assert last[-1] == "user: third"
+
+
+async def test_notes_for_a_summary_are_no_part_of_the_conversation(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, "The notes.", "Three.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        await turn(session, "first")
+        await turn(session, "second")
+        told = [update.text async for update in session.send("third") if isinstance(update, TextDelta)]
+    assert told == ["Three."]
+
+
+async def test_notes_that_are_empty_stand_for_nothing(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, AssistantMessage(text=" "), "Three.")
+    async with session_with(provider, folder) as session:
+        await turn(session, "first")
+        await turn(session, "second")
+        ended = await turn(session, "third")
+        assert (ended.outcome, "wrote no notes" in ended.reason) == ("error", True)
+        await turn(session, "fourth")
+    assert len(texts_of(provider.requests[-1])) == 6
+    assert [tool.name for tool in provider.requests[3].tools] == [tool.name for tool in provider.requests[0].tools]
+
+
+async def test_a_summary_that_is_interrupted_stands_for_nothing(folder: Path) -> None:
+    long = ProviderError("too long", fault="too_long")
+    provider = ScriptedProvider("One.", "Two.", long, endless, "Three.")
+    async with session_with(provider, folder) as session, asyncio.timeout(SECONDS):
+        await turn(session, "first")
+        await turn(session, "second")
+
+        async def interrupt() -> None:
+            await provider.streaming.wait()
+            session.say("wait", interrupt=True)
+
+        interrupting = asyncio.create_task(interrupt())
+        await turn(session, "third")
+        await interrupting
+    assert texts_of(provider.requests[-1]) == [
+        *("user: first", "assistant: One.", "user: second", "assistant: Two.", "user: third", "user: wait")
+    ]
+
+
+async def test_what_came_of_an_answer_that_broke_off_for_good_stays_in_the_conversation(folder: Path) -> None:
+    class Breaking(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            if not self.requests:
+                self.requests.append(request)
+                yield TextDelta(text="half of")
+                yield Waiting(reason="the connection broke", seconds=0, attempt=1)
+                raise ProviderError("the connection broke", fault="network")
+            async for event in super().stream(request):
+                yield event
+
+    provider = Breaking("Whole.")
+    async with session_with(provider, folder) as session:
+        ended = await turn(session)
+        assert (ended.outcome, ended.fault) == ("error", "network")
+        await turn(session, "again")
+    assert texts_of(provider.requests[1]) == ["user: go", "assistant: half of", "user: again"]
+
+
+async def test_what_a_provider_holds_is_let_go_before_its_calls_run(folder: Path) -> None:
+    class Holding(ScriptedProvider):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            Path("held").touch()
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                await asyncio.sleep(0)  # as the closing of a connection takes its time
+                Path("held").unlink()
+
+    provider = Holding(bash("test ! -e held && echo free"), "Done.")
+    async with session_with(provider, folder) as session:
+        await turn(session)
+    assert texts_of(provider.requests[1])[-1] == "tool: free"
+
+
+def cut_off(*arguments: Any, stop: Any = "length") -> AssistantMessage:
+    made = (ToolCall(id=f"call_{n}", name="bash", arguments=one) for n, one in enumerate(arguments))
+    return AssistantMessage(calls=tuple(made), stop=stop, usage=Usage(input=10, output=5))
+
+
+@pytest.mark.parametrize(
+    ("last", "runs"),
+    [
+        ('{"command": "echo last >> ran"}', True),
+        ('{"command": "echo last >> ran', False),
+        ("echo last >> ran", False),  # a tool that takes any text would run it
+        ({"command": "echo last >> ran"}, False),  # a native call, of which nobody can say that it is whole
+        ("{}", False),
+        ("", False),
+    ],
+)
+async def test_a_call_that_reached_the_models_limit_is_not_run(folder: Path, last: Any, runs: bool) -> None:
+    provider = ScriptedProvider(cut_off('{"command": "echo first >> ran"}', last), "Done.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+    assert Path("ran").read_text().split() == ["first", "last"][: 1 + runs]
+    assert ("reached the model's limit" in texts_of(provider.requests[1])[-1]) != runs
+
+
+async def test_a_call_of_an_answer_that_is_a_refusal_is_not_run(folder: Path) -> None:
+    provider = ScriptedProvider(cut_off('{"command": "touch ran"}', stop="refusal"))
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "refused"
+    assert not Path("ran").exists()
+
+
+async def test_that_an_answer_was_empty_is_said_once(folder: Path) -> None:
+    provider = ScriptedProvider(AssistantMessage(text=""), bash("echo one"), "Done.")
+    async with session_with(provider, folder) as session:
+        assert (await turn(session)).outcome == "answered"
+    assert "answer was empty" in texts_of(provider.requests[1])[-1]
+    assert texts_of(provider.requests[2])[-2:] == ["assistant: ['bash']", "tool: one"]
 
 
 async def test_a_session_that_names_its_plugins_has_no_others(folder: Path) -> None:

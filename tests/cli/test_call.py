@@ -178,6 +178,20 @@ def test_standard_input_that_is_closed_is_wrong_usage(toolyard: CommandLine):
     assert "standard input is closed" in ran.err
 
 
+def test_a_person_edits_a_file_without_having_read_it_by_a_call(toolyard: CommandLine):
+    toolyard.config("files:all")
+    toolyard.file("a.txt", "one\ntwo\n")
+    change = json.dumps({"file_path": "a.txt", "old_string": "two", "new_string": "2"})
+    shown = toolyard("preview", "edit", change)
+    assert (shown.code, shown.out.splitlines()[-2:]) == (0, ["-two", "+2"])
+    ran = toolyard("call", "edit", change)
+    assert (ran.code, (toolyard.folder / "a.txt").read_text()) == (0, "one\n2\n"), ran
+    again = toolyard("call", "edit", change)
+    assert (again.code, "was not found" in again.out) == (1, True), again
+    whole = toolyard("call", "write", json.dumps({"file_path": "a.txt", "content": "all\n"}))
+    assert (whole.code, (toolyard.folder / "a.txt").read_text()) == (0, "all\n"), whole
+
+
 def test_a_preview_is_one_line_and_nothing_runs(toolyard: CommandLine, probe):
     probe("touch ran", cases="preview) echo 'touch a file'; echo more ;;")
     ran = toolyard("preview", "probe")

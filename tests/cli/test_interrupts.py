@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -181,3 +183,33 @@ def test_signals_end_a_program_whatever_holds_it_up(tmp_path, left, number):
                 process.wait(0.1)
         process.kill()
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_a_turn_ends_it_and_the_last_line_says_so(toolyard: CommandLine, number):
+    call = {"id": "1", "name": "bash", "arguments": {"command": "echo begun; sleep 300"}}
+    toolyard.file("answers.jsonl", json.dumps({"calls": [call]}))
+    settings = {"provider": "replay", "replay": "${env:CONFIG_DIR}/answers.jsonl"}
+    toolyard.config("shell:session", "path:${env:BUILTIN_PLUGINS}/replay", **settings)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with toolyard.start("chat", "-p", "go", "--json", **pipes) as process, killed_late(process):
+        assert process.stdout
+        for line in process.stdout:
+            if b"begun" in line and json.loads(line)["type"] == "output_chunk":
+                break
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=PATIENCE)
+    told = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 130
+    assert [(one["type"], one.get("outcome")) for one in told[-2:]] == [("result", None), ("turn_ended", "interrupted")]
+
+
+@contextlib.contextmanager
+def killed_late(process):
+    """Ends a process that takes longer than any should."""
+    watch = threading.Timer(PATIENCE, process.kill)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()

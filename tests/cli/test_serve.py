@@ -237,3 +237,33 @@ def test_settings_are_not_written_through_links_that_tools_made(toolyard: Comman
     ran = toolyard("serve", "--install", client, "--yes")
     assert {path.name: path.read_text() for path in neighbour.iterdir()} == kept
     assert (ran.code, "link" in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        (["--token-file", "secret"], ""),
+        (["--token-file", "-"], "of-the-tests\nmore"),
+        (["--token", "-"], "of-the-tests\n"),
+    ],
+)
+def test_a_token_need_not_be_on_the_command_line(toolyard: CommandLine, words: list[str], stdin: str):
+    toolyard.file("secret", "of-the-tests\n")
+    ran = toolyard("serve", "--mcp", "http", "--port", "0", "--self-check", *words, stdin=stdin)
+    assert ran.code == 0, ran.err
+    assert "token: of-the-tests" in ran.err
+    assert "list of processes" not in ran.err
+
+
+def test_a_token_on_the_command_line_is_warned_of(toolyard: CommandLine):
+    ran = toolyard("serve", "--mcp", "http", "--port", "0", "--self-check", "--token", "of-the-tests")
+    assert "other users of this machine see --token in the list of processes" in ran.err
+    assert "TOOLYARD_TOKEN" in ran.err
+
+
+@pytest.mark.parametrize(("file", "words"), [("none", "cannot be read"), ("empty", "no token in the first line")])
+def test_a_token_that_is_not_there_is_said(toolyard: CommandLine, file: str, words: str):
+    toolyard.file("empty", "\n")
+    ran = toolyard("serve", "--mcp", "http", "--token-file", file)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err

@@ -41,6 +41,9 @@ async def main(url: str) -> None:
     config = {"plugins": [{"mcp": {"url": url, "name": "server", **({"oauth": oauth} if oauth else {})}}]}
     yes = Answer(allowed=True, reason="as it is")
     async with AgentApplication(config, "sessions", approver=lambda _: yes) as app:
+        (server,) = await app.servers()
+        await server.status(start=True)  # many such clients run at once, so that it may take a while
+        await app.refresh()
         if any("sign in" in problem.message for problem in app.problems()):
             await sign_in(app)
             await app.refresh()

@@ -22,6 +22,7 @@ from toolyard.agents.sessions.event_log import SubagentTold
 from toolyard.agents.sessions.events import CallAnswered, CallBegan, ContextShortened, Stored, TurnEnded
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.core.conversation import Usage
+from toolyard.errors import ProviderError
 
 pytestmark = pytest.mark.anyio
 SECONDS = 90
@@ -204,10 +205,68 @@ async def test_K02_rewind_brings_back_files_and_conversation_and_redo_undoes_it(
         done = await session.rewind()
         assert own_facts(work) == before
         assert done.restored
+        assert session.history().messages == []
+        await session.redo()
+        assert own_facts(work) == after
+        await session.rewind()
         await say(session, "hello")
         assert texts_of(provider.requests[-1]) == ["user: hello"]
-        await session.restore_state(done.restored.safety.id)
-        assert own_facts(work) == after
+
+
+async def test_K02_a_single_path_goes_back_and_comes_again(work: Path) -> None:
+    provider = ScriptedProvider(bash("mkdir -p d/e; echo 1 > a; echo 1 > d/e/b"), "One.", bash("echo 2 | tee a d/e/b"))
+    provider.steps += ("Two.", "Three.")
+    async with opened(provider, work) as session:
+        await say(session, "first")
+        await say(session, "second")
+        planned = await session.plan_rewind(paths=["d"])
+        assert [change.path for change in planned.changes] == ["d/e/b"]
+        await session.rewind(paths=["d/e/b"], conversation=False)
+        assert [(work / name).read_text() for name in ("a", "d/e/b")] == ["2\n", "1\n"]
+        assert len(session.history().messages) == 8
+        await session.redo()
+        assert [(work / name).read_text() for name in ("a", "d/e/b")] == ["2\n", "2\n"]
+        await session.rewind(paths=["a"])
+        await say(session, "third")
+        assert texts_of(provider.requests[-1])[-2:] == ["assistant: One.", "user: third"]
+        with pytest.raises(ProviderError, match="no path below the workspace"):
+            await session.rewind(paths=["../elsewhere"])
+
+
+async def test_K02_each_of_several_ways_back_is_taken_back_until_something_is_said(work: Path) -> None:
+    provider = ScriptedProvider(bash("echo 1 > a"), "One.", bash("echo 2 > a"), "Two.", "Three.")
+    async with opened(provider, work) as session:
+        await say(session, "first")
+        await say(session, "second")
+        whole = session.history().messages
+        await session.rewind()
+        await session.rewind()
+        assert not (work / "a").exists()
+        await session.set_metadata(title="Other")
+        await session.redo()
+        assert (work / "a").read_text() == "1\n"
+        assert session.history().messages == whole[:4]
+        await session.redo()
+        assert (work / "a").read_text() == "2\n"
+        assert session.history().messages == whole
+        with pytest.raises(ProviderError, match="nothing was gone back from"):
+            await session.redo()
+        await session.rewind()
+        await say(session, "third")
+        with pytest.raises(ProviderError, match="nothing was gone back from"):
+            await session.redo()
+
+
+@pytest.mark.parametrize("to", [0, -3, 99])
+async def test_K02_there_is_no_way_back_to_what_never_was(work: Path, to: int) -> None:
+    provider = ScriptedProvider(bash("echo 1 > a"), "One.")
+    async with opened(provider, work) as session:
+        await say(session, "first")
+        with pytest.raises(ProviderError, match=f"no event {to}"):
+            await session.rewind(to)
+        with pytest.raises(ProviderError, match="no turn 9; the last is 1"):
+            await session.turn_diff(9)
+        assert (work / "a").exists()
 
 
 async def test_S15_each_earlier_state_comes_back(work: Path) -> None:

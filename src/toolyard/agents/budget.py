@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +11,7 @@ from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, TurnSt
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from toolyard.agents.sessions.events import Stored
     from toolyard.config.agent_settings import BudgetSettings
@@ -56,3 +57,27 @@ def spent_up(budget: BudgetSettings, spent: Spent) -> str | None:
     if budget.seconds is not None and spent.seconds >= budget.seconds:
         return f"{spent.seconds:.0f} seconds were worked, of {budget.seconds:g}"
     return None
+
+
+class TimeBound:
+    """Does something when time is over, as long as one is within."""
+
+    def __init__(self, left: Callable[[], float | None], act: Callable[[], None]) -> None:
+        """`left` tells how many seconds there are, and is asked again then, for they may have become more."""
+        self._left = left
+        self._act = act
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        self._look()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        left = self._left()
+        if left is not None and left <= 0:
+            self._act()
+        elif left is not None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._look)

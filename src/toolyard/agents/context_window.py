@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, ContextShortened, PromptGiven
 from toolyard.agents.sessions.history import last_shortenings, shortened
 from toolyard.core.content import text_of
-from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
+from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolyard.agents.sessions.events import Stored
+    from toolyard.agents.sessions.events import SessionEvent, Stored
     from toolyard.agents.sessions.history import History
+    from toolyard.agents.turn_setup import TurnSetup
     from toolyard.core.conversation import Message
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -30,17 +31,56 @@ SUMMARY_REQUEST = (
 )
 
 
+class NothingLeft(Exception):
+    """A conversation is too long, and nothing of it can be left out."""
+
+
+class TakeNotes(Protocol):
+    """How a model is asked for the notes that will stand for a conversation; None when it was interrupted."""
+
+    async def __call__(self, messages: Sequence[Message]) -> str | None: ...
+
+
+async def shorten(
+    history: History, setup: TurnSetup, notes: TakeNotes, *, force: bool = False
+) -> ContextShortened | None:
+    """What is left out from now on: old output, or else all that a summary stands for; None when nothing is.
+
+    With `force` it is a summary, and NothingLeft when there is too little to sum up.
+    """
+    tokens = estimated_tokens(history, setup.system)
+    limit = int(setup.context.window * setup.context.shorten_at * 0.8)
+    if not force and (cut := shorten_outputs(history, tokens, limit)):
+        return cut
+    upto = cut_for_summary(history)
+    if upto is None and force:
+        raise NothingLeft("the conversation is longer than the model can read, and cannot be shortened further")
+    if upto is None:
+        return None
+    told = await notes([*fitting(history.messages, setup.context.window), message_of(SUMMARY_REQUEST)])
+    if told is None:
+        return None
+    if not told.strip():
+        if force:
+            raise NothingLeft("the conversation is longer than the model can read, and it wrote no notes on it")
+        return None
+    text = summary_text(told, history.events, upto)
+    return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
+
+
 def estimated_tokens(history: History, system: str = "") -> int:
     """How many tokens the next request will have: what the model said of the last one, and a guess for what is new."""
-    known, since = 0, 0
-    for one in history.events:
+    known = 0
+    new: list[SessionEvent] = []
+    for one in reversed(history.events):
         if isinstance(one.event, AnswerReceived) and (usage := one.event.message.usage).input:
-            known, since = usage.input + usage.output, one.seq
-        elif isinstance(one.event, ContextShortened):
-            known, since = 0, 0
+            known = usage.input + usage.output
+            break
+        if isinstance(one.event, ContextShortened):
+            break
+        new.append(one.event)
     if not known:
         return tokens_of(history.messages) + int(len(system) / CHARACTERS_PER_TOKEN)
-    new = [one.event for one in history.events if one.seq > since]
     answers = ToolMessage(answers=tuple(event.answer for event in new if isinstance(event, CallAnswered)))
     characters = sum(len(text_of(event.message.content)) for event in new if isinstance(event, PromptGiven))
     return known + message_tokens(answers) + int(characters / CHARACTERS_PER_TOKEN)
@@ -102,3 +142,15 @@ def summary_text(notes: str, events: Sequence[Stored], upto: int) -> str:
         "The conversation so far was shortened. What the user said, word for word:\n\n"
         f"{prompts}\n\nNotes on everything else:\n\n{notes.strip()}"
     )
+
+
+def fitting(messages: Sequence[Message], window: int) -> list[Message]:
+    """The last messages that a model can read at all, beginning where a conversation can begin."""
+    over, start = tokens_of(messages) - int(window * 0.6), 0
+    while over > 0 and start < len(messages) - 1:
+        over -= message_tokens(messages[start])
+        start += 1
+        while start < len(messages) - 1 and not isinstance(messages[start], UserMessage | SummaryMessage):
+            over -= message_tokens(messages[start])
+            start += 1
+    return list(messages[start:])

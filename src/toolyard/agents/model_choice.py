@@ -30,9 +30,8 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 def model_of(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None, model: str | None = None) -> ModelChoice:
     """The agent's provider; ProviderError with the line to write when it has none that can be used."""
-    configuration = loaded.configuration
-    config = configuration.for_agent(agent)
-    id = loaded.circumstances(agent).provider
+    known = loaded.circumstances(agent)
+    config, id = dict(known.config), known.provider
     if not id:
         raise ProviderError(f"agent '{agent}' has no provider", fault="setup", hint=FIRST_PROVIDER)
     catalog = loaded.agent(agent, chosen).catalog

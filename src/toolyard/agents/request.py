@@ -125,7 +125,7 @@ def features_of(
     )
     return Features(
         plugins,
-        with_controls(configuration.for_agent(agent), controls or {}),
+        with_controls(known.config, controls or {}),
         context,
         configuration.document.path,
         limit=loaded.host.settings(CodeLimits).python_timeout_seconds,

@@ -8,33 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.agents.controls import chosen_plugins, metadata_with, set_controls, ui_schema
-from toolyard.agents.model_choice import model_of
 from toolyard.agents.session_calls import Caller, RecordedCalls
+from toolyard.agents.session_settings import SessionSettings
 from toolyard.agents.sessions.event_log import EventLog
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    MetadataSet,
     PromptGiven,
-    Rewound,
     TurnEnded,
 )
 from toolyard.agents.sessions.questions import open_questions
 from toolyard.agents.turn_loop import Turn
-from toolyard.agents.turn_setup import Conditions, setup_for
 from toolyard.agents.turn_states import PlannedRewind, Rewind, TurnStates
-from toolyard.core.content import TextPart, text_of
-from toolyard.core.conversation import AssistantMessage, UserMessage
-from toolyard.core.model import Answered, ModelRequest
+from toolyard.core.content import text_of
+from toolyard.core.conversation import AssistantMessage, UserMessage, message_of
 from toolyard.errors import ProviderError
-from toolyard.plugins.contract import ApplicationContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from toolyard.agents.checkpoints.store import RestoreOutcome
     from toolyard.agents.controls import UiSchema
-    from toolyard.agents.model_choice import ModelChoice
     from toolyard.agents.sessions.claim import SessionClaim
     from toolyard.agents.sessions.event_log import SessionUpdate, SubagentTold
     from toolyard.agents.sessions.events import QuestionAsked, SessionEvent, Stored
@@ -45,10 +37,10 @@ if TYPE_CHECKING:
     from toolyard.core.content import Part
     from toolyard.core.conversation import CallAnswer
     from toolyard.core.model import ModelEvent
-    from toolyard.core.tool import JsonObject, ToolCall
+    from toolyard.core.tool import ToolCall
     from toolyard.permissions.verdict import Approver
+    from toolyard.plugins.contract import ApplicationContext
     from toolyard.runtime.lifecycle import Lifecycle
-    from toolyard.runtime.loaded import Loaded
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +66,9 @@ class AgentSession:
     def __init__(self, parts: SessionParts) -> None:
         self.id = parts.id
         self.agent = parts.agent
-        self.model = parts.model
         self._parts = parts
         self._log = EventLog(parts.store, parts.id)
+        self._settings = SessionSettings(self._log, parts.store, parts.lifecycle, parts.agent, parts.model)
         self.callers: tuple[Caller, ...] = parts.caller.as_caller() if parts.caller else ()
         """The sessions on whose behalf this one works, the nearest first."""
         self._calls = RecordedCalls(self._log, parts.approver, parts.states, self.callers)
@@ -100,6 +92,11 @@ class AgentSession:
     def events(self, *, after: int = 0) -> list[Stored]:
         """What was kept, from an event on."""
         return self._log.all_events(after=after)
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event; 0 before there is one."""
+        return self._log.last_seq
 
     async def send(self, prompt: str | Sequence[Part] | None = None) -> AsyncIterator[SessionUpdate]:
         """Say something, and hear what happens until the turn ends; None goes on with a turn that was cut off.
@@ -147,7 +144,7 @@ class AgentSession:
     def interrupt(self) -> None:
         """End the turn; calls that run are cancelled, and what they printed is kept."""
         if self._turn:
-            self._turn.interrupted.set()
+            self._turn.interrupt()
 
     def waiting_questions(self) -> list[QuestionAsked]:
         """The questions of the open turn that nobody has answered, its subagents' too; `send(None)` asks again."""
@@ -155,57 +152,48 @@ class AgentSession:
 
     async def set_metadata(self, **values: Any) -> None:
         """Change what the session knows of itself, such as `title` or `plugins`."""
-        merged = {**self._metadata(), **values}
-        await self.record(MetadataSet(values=values))
-        await self._parts.store.update(self.id, metadata=merged, title=values.get("title"))
+        await self._settings.change(**values)
 
     @property
     def chosen_plugins(self) -> tuple[str, ...] | None:
         """The plugins that the session itself names; None when the configuration decides."""
-        return chosen_plugins(self._metadata())
-
-    def _metadata(self) -> JsonObject:
-        return self._parts.store.session(self.id).metadata
+        return self._settings.plugins
 
     async def ui_schema(self) -> UiSchema:
         """What can be set for this conversation, and how it is set now."""
-        return await ui_schema(await self._parts.lifecycle.current(), self.agent, self._metadata())
+        return await self._settings.ui_schema()
 
     async def set_control(self, id: str, value: Any) -> None:
         """Set what a control is about, from the next request on; None for what the configuration says.
 
         Raises `ControlError` for a control that there is not, and for a value that it does not take.
         """
-        changed = metadata_with(await self.ui_schema(), self._metadata(), id, value)
-        if id == "model":
-            self.model = None
-        await self.set_metadata(**changed)
+        await self._settings.set_control(id, value)
 
     async def model_name(self) -> str:
         """The model that it talks to; ProviderError with the line to write when there is none."""
-        return self._choice(await self._parts.lifecycle.current()).model
+        return (await self._settings.choice()).model
 
-    def _choice(self, loaded: Loaded, model: str | None = None) -> ModelChoice:
-        wanted = model or self.model or set_controls(self._metadata()).get("model")
-        return model_of(loaded, self.agent, self.chosen_plugins, str(wanted) if wanted else None)
-
-    async def plan_rewind(self, to: int | None = None, *, files: bool = True) -> PlannedRewind:
+    async def plan_rewind(
+        self, to: int | None = None, *, files: bool = True, paths: Sequence[str] = ()
+    ) -> PlannedRewind:
         """What going back to before an event, or before the last turn, would change."""
-        return await self._states.plan(self._target(to), files=files)
+        return await self._idle_states().plan(self._states.way_back(to, files=files, paths=paths))
 
-    async def rewind(self, to: int | None = None, *, files: bool = True, conversation: bool = True) -> Rewind:
-        """Go back to before an event, or before the last turn; files, what was said, or both."""
-        done = await self._states.rewind(self._target(to), files=files)
-        if conversation:
-            safety = done.restored.safety.id if done.restored else None
-            await self.record(Rewound(to=done.to, files=done.files, safety=safety))
-        return done
+    async def rewind(
+        self, to: int | None = None, *, files: bool = True, conversation: bool = True, paths: Sequence[str] = ()
+    ) -> Rewind:
+        """Go back to before an event, or before the last turn; files, or only these paths, what was said, or both."""
+        way = self._idle_states().way_back(to, files=files, paths=paths)
+        return await self._states.go(way, conversation=conversation)
 
-    async def restore_state(self, id: str) -> RestoreOutcome:
-        """Bring the files to a state that was kept, such as the one before a way back; the conversation stays."""
-        if self._turn:
-            raise ProviderError("no state can be had back while the session works", fault="setup")
-        return await self._states.restore(id)
+    async def plan_redo(self) -> PlannedRewind:
+        """What taking the last way back back would change."""
+        return await self._idle_states().plan(self._states.way_forward())
+
+    async def redo(self) -> Rewind:
+        """Take the last way back back, as long as nothing was said since: files and conversation are as before it."""
+        return await self._idle_states().go(self._states.way_forward())
 
     async def turn_diff(self, turn: int | None = None) -> str:
         """What a turn changed in the workspace, as a patch; of the last turn that kept a state, unless one is named."""
@@ -215,10 +203,11 @@ class AgentSession:
         """The state at the end of a turn before which one was kept."""
         return await self._states.keep_end(turn)
 
-    def _target(self, to: int | None) -> int:
+    def _idle_states(self) -> TurnStates:
+        """What goes back and forth, while nobody works."""
         if self._turn:
             raise ProviderError("the session works; interrupt it first", fault="setup")
-        return self._states.target(to)
+        return self._states
 
     async def aclose(self) -> None:
         """End the work, and what tools keep for the session; it can be opened again."""
@@ -235,25 +224,7 @@ class AgentSession:
 
     def plugin_context(self) -> ApplicationContext:
         """What an application plugin may know of the conversation, and do with it."""
-        return ApplicationContext(
-            agent=self.agent,
-            session=self.id,
-            config=self._parts.lifecycle.known().configuration.for_agent(self.agent),
-            metadata=self._metadata,
-            set_metadata=self.set_metadata,
-            ask=self._ask_beside,
-        )
-
-    async def _ask_beside(self, prompt: str, *, model: str | None = None) -> str:
-        """A question of a plugin's own to the agent's provider; the conversation knows nothing of it."""
-        choice = self._choice(await self._parts.lifecycle.current(), model)
-        request = ModelRequest(
-            model=choice.model, messages=[message_of(prompt)], may_call=False, config=choice.config, session=self.id
-        )
-        async for event in choice.provider.stream(request):
-            if isinstance(event, Answered):
-                return event.message.text
-        raise ProviderError("the provider ended without an answer", fault="answer")
+        return self._settings.plugin_context()
 
     # What a subagent asks of the session that it works for.
 
@@ -290,16 +261,15 @@ class AgentSession:
 
     async def steer(self) -> bool:
         """Take up what was said while the agent worked."""
-        said, self._said = self._said, []
-        if said:
+        if said := self._take_said():
             await self.record(*(PromptGiven(message=message, during_turn=True) for message in said))
         return bool(said)
 
     async def call(self, calls: Sequence[ToolCall]) -> Sequence[CallAnswer]:
         """Make the calls of an answer that have not begun yet; each result is on the disk when this returns."""
         path, settings = await self._parts.lifecycle.for_call(self.agent, self.id, self.chosen_plugins, in_turn=True)
-        specs = (await self._parts.lifecycle.current()).agent(self.agent, self.chosen_plugins).catalog.tools()
-        resuming = {tool.spec.name for tool in specs if tool.spec.hints.resumes}
+        tools = self._parts.lifecycle.known().agent(self.agent, self.chosen_plugins).catalog.tools()
+        resuming = {tool.spec.name for tool in tools if tool.spec.hints.resumes}
         cancelled = self._turn.interrupted if self._turn else None
         return await self._calls.make(calls, path, settings, cancelled, resuming)
 
@@ -310,14 +280,14 @@ class AgentSession:
     async def _work(self, prompt: str | Sequence[Part] | None) -> None:
         if self._turn:
             raise ProviderError("the session works already; `say` something while it does", fault="setup")
-        self._calls.waited = 0.0
+        self._calls.begin_turn()
         self._turn = self._new_turn()
         self._log.state = "working"
         try:
             await self._close_cut_off_turn(prompt)
             if prompt is not None:
                 await self.record(PromptGiven(message=message_of(prompt)), durable=False)
-                await self._give_title(prompt)
+                await self._settings.give_title(text_of(message_of(prompt).content))
             ended = await self._turn.run()
             while ended and self._said:  # said so late that no step took it up
                 await self.record(*(PromptGiven(message=message) for message in self._take_said()))
@@ -346,22 +316,5 @@ class AgentSession:
             reason = "the application ended in the middle of it"
             await self.record(TurnEnded(turn=history.turn, outcome="interrupted", reason=reason))
 
-    async def _give_title(self, prompt: str | Sequence[Part]) -> None:
-        if not self._parts.store.session(self.id).title:
-            text = " ".join(text_of(message_of(prompt).content).split())
-            await self._parts.store.update(self.id, title=text if len(text) <= 60 else f"{text[:59]}…")
-
     async def _setup(self) -> TurnSetup:
-        """What the next request works with, by the configuration as it is now."""
-        loaded = await self._parts.lifecycle.current()
-        conditions = Conditions(
-            agent=self.agent,
-            choice=self._choice(loaded),
-            chosen=self.chosen_plugins,
-            controls=set_controls(self._metadata()),
-        )
-        return await setup_for(loaded, conditions, self.history().messages)
-
-
-def message_of(prompt: str | Sequence[Part]) -> UserMessage:
-    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))
+        return await self._settings.setup(self.history().messages)

@@ -52,13 +52,23 @@ class RecordedCalls:
     ) -> None:
         """`callers` are the sessions on whose behalf it calls, the nearest first."""
         self._callers = callers
-        self.waited = 0.0
-        """Seconds of this turn in which a person was waited for."""
+        self._waited = 0.0
+        self._asked: list[float] = []
+        """Since when each question waits that is open."""
         self._log = log
         self._approver = approver
         self._states = states
         self._writes: set[asyncio.Task[None]] = set()
         self._deferred: set[str] = set()
+
+    @property
+    def waited(self) -> float:
+        """Seconds of this turn in which a person was waited for, until now."""
+        return self._waited + (time.monotonic() - self._asked[0] if self._asked else 0.0)
+
+    def begin_turn(self) -> None:
+        """Count waiting anew."""
+        self._waited = 0.0
 
     @property
     def deferred(self) -> list[str]:
@@ -116,12 +126,12 @@ class RecordedCalls:
         question = await question_for(request, verdict)
         self._log.state = "waiting"
         await self._log.record(QuestionAsked(call_id=request.call_id, question=question.as_mapping()))
-        started = time.monotonic()
         try:
+            self._note_question()
             who = self._approver or answer_always(allowed=False, reason="nobody is there to ask")
             answer = await who.approve(request, verdict)
         finally:
-            self._note_wait(time.monotonic() - started)
+            self._note_answer()
         if answer.later:
             self.defer(request.call_id)
             return answer
@@ -134,9 +144,17 @@ class RecordedCalls:
         """A call waits for an answer that nobody could give yet: it has no result, and is made again later."""
         self._deferred.add(call_id)
 
-    def _note_wait(self, seconds: float) -> None:
+    def _note_question(self) -> None:
         for calls in (self, *(one.calls for one in self._callers)):
-            calls.waited += seconds
+            calls._asked.append(time.monotonic())
+
+    def _note_answer(self) -> None:
+        """One question less; time counts until none is open."""
+        for calls in (self, *(one.calls for one in self._callers)):
+            since = calls._asked[0]
+            calls._asked.pop()
+            if not calls._asked:
+                calls._waited += time.monotonic() - since
 
     def _hear(self, event: Event) -> None:
         """An event of the call path; a result is kept at once, whatever the other calls do, and told after that."""

@@ -10,46 +10,41 @@ the session's events say how far it came.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING
 
 from toolyard.agents import context_window, repetition
-from toolyard.agents.budget import Spent, spent_in, spent_up
+from toolyard.agents.answer_listening import AnswerListener, cut_off_call, cut_off_result
+from toolyard.agents.budget import Spent, TimeBound, spent_in, spent_up
 from toolyard.agents.sessions.events import (
     AnswerReceived,
-    ContextShortened,
     Noticed,
     Outcome,
-    PartialAnswer,
     TurnEnded,
     TurnStarted,
     TurnWaits,
 )
-from toolyard.core.content import TextPart
-from toolyard.core.conversation import AssistantMessage, SummaryMessage, UserMessage
-from toolyard.core.model import Answered, ModelRequest, TextDelta, ThinkingDelta, Waiting
+from toolyard.core.conversation import message_of
+from toolyard.core.model import ModelRequest
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from toolyard.agents.sessions.history import History
-    from toolyard.agents.turn_setup import Conversation, SetupFunction, StreamFunction, TurnSetup
+    from toolyard.agents.turn_setup import Conversation, SetupFunction, TurnSetup
     from toolyard.config.agent_settings import BudgetSettings
-    from toolyard.core.conversation import Message, Usage
-    from toolyard.core.model import ModelEvent
+    from toolyard.core.conversation import AssistantMessage, Message, Usage
     from toolyard.core.tool import ToolCall
 
-log = logging.getLogger("toolyard.agents")
 LAST_ANSWER = (
     "[{reason}, so this is the last answer of the turn, and tools cannot be called any more. "
     "Say what was done, what is left, and what the user should know.]"
 )
 EMPTY = "[The answer was empty. Answer the user, or call a tool.]"
-PARTIAL_EVERY = 0.5
-"""Seconds after which what has come of an answer is kept."""
 MOST_EMPTY_ANSWERS = 2
+LAST_SECONDS = 60.0
+"""How long the last answer may take of a turn whose time is up."""
 
 
 class Ended(Exception):
@@ -74,6 +69,9 @@ class Turn:
     ) -> None:
         """`caller` is the turn on whose behalf a subagent works: what it takes, that one takes, too."""
         self.interrupted = asyncio.Event()
+        """Ends the calls that run."""
+        self._time_is_up = False
+        """Whether that is why they end."""
         self._conversation = conversation
         self._setup_function = setup
         self._session = session
@@ -83,8 +81,7 @@ class Turn:
         self._repetition = repetition.Repetition()
         self._started = time.monotonic()
         self._empty_answers = 0
-        self._text = self._thinking = ""
-        """What has come of the answer that is being listened to."""
+        self._listener = AnswerListener(conversation)
 
     async def run(self) -> TurnEnded | None:
         """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""
@@ -120,6 +117,21 @@ class Turn:
             return False
         return True
 
+    def interrupt(self) -> None:
+        """End the turn, unless something was said that it should go on with."""
+        self._time_is_up = False
+        self._stop()
+
+    def _stop(self) -> None:
+        self.interrupted.set()
+        self._listener.stop()
+
+    def _end_by_time(self) -> None:
+        """End what runs; then the model says how far it came."""
+        if not self.interrupted.is_set():
+            self._time_is_up = True
+            self._stop()
+
     def spend(self, usage: Usage, steps: int = 1) -> None:
         """Count what was taken, also for whom this turn works."""
         self._spent.add(usage, steps)
@@ -128,9 +140,17 @@ class Turn:
 
     def reached(self) -> str | None:
         """Which bound is reached, of this turn or of the one that it works for; None when it may go on."""
-        self._spent.seconds = time.monotonic() - self._started - self._conversation.waited
+        self._spent.seconds = self._worked()
         own = spent_up(self._budget, self._spent) if self._budget else None
         return own or (self._caller.reached() if self._caller else None)
+
+    def _worked(self) -> float:
+        """Seconds of work, in which nobody was waited for."""
+        return time.monotonic() - self._started - self._conversation.waited
+
+    def _seconds_left(self) -> float | None:
+        seconds = self._budget.seconds if self._budget else None
+        return None if seconds is None else seconds - self._worked()
 
     async def _end(self, number: int, end: Ended) -> TurnEnded:
         ended = TurnEnded(
@@ -153,14 +173,17 @@ class Turn:
         self._budget = setup.budget
         if reason := self.reached():
             await self._last_answer(setup, reason)
-        await self._fit(setup)
-        answer = await self._ask(setup)
-        if answer is None:
-            return
-        if answer.calls:
-            await self._call(answer.calls)
-        else:
-            await self._finish(answer)
+        with TimeBound(self._seconds_left, self._end_by_time):
+            await self._fit(setup)
+            answer = await self._ask(setup)
+            if answer is None:
+                return
+            if answer.calls and answer.stop != "refusal":
+                self._empty_answers = 0
+                cut = cut_off_call(answer)
+                await self._call([call for call in answer.calls if call is not cut])
+            else:
+                await self._finish(answer)
 
     async def _finish(self, answer: AssistantMessage) -> None:
         """An answer without calls ends the turn, unless it is none."""
@@ -182,7 +205,7 @@ class Turn:
 
     async def _call(self, calls: Sequence[ToolCall]) -> None:
         answers = await self._conversation.call(calls)
-        if self.interrupted.is_set() and not await self._conversation.steer():
+        if self.interrupted.is_set() and not await self._may_go_on():
             raise Ended("interrupted", "a person ended the turn")
         self.interrupted.clear()
         if self._conversation.waiting():
@@ -201,24 +224,26 @@ class Turn:
         A request that turns out too long is tried again, shorter.
         """
         try:
-            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, self._next_messages(extra), may_call=may_call))
         except ProviderError as error:
             if error.fault != "too_long":
                 raise
             await self._shorten(setup, force=True)
-            answer = await self._stream(setup, self._request(setup, may_call=may_call, extra=extra))
+            answer = await self._hear(setup, self._request(setup, self._next_messages(extra), may_call=may_call))
         if answer is None:
             return None
         self.spend(answer.usage)
         # What follows makes it durable: a call that begins, or the end of the turn.
-        await self._conversation.record(AnswerReceived(message=answer), durable=False)
+        await self._conversation.record(AnswerReceived(message=answer), *cut_off_result(answer), durable=False)
         return answer
 
-    def _request(self, setup: TurnSetup, *, may_call: bool, extra: Sequence[Message]) -> ModelRequest:
+    def _next_messages(self, extra: Sequence[Message]) -> list[Message]:
         history = self._conversation.history()
         messages = [*history.messages, *notices_as_message(history), *extra]
-        if self._empty_answers:
-            messages.append(say(EMPTY))
+        return [*messages, message_of(EMPTY)] if self._empty_answers else messages
+
+    def _request(self, setup: TurnSetup, messages: Sequence[Message], *, may_call: bool) -> ModelRequest:
+        """Always with the same tools, also where they cannot be called: a service's cache begins with them."""
         return ModelRequest(
             model=setup.model,
             system=setup.system,
@@ -231,55 +256,25 @@ class Turn:
             session=self._session,
         )
 
-    async def _stream(self, setup: TurnSetup, request: ModelRequest) -> AssistantMessage | None:
-        """Listen to an answer until it is whole or somebody interrupts; what came is kept either way."""
-        listening = asyncio.create_task(self._listen(setup.stream, request))
-        ending = asyncio.create_task(self.interrupted.wait())
-        try:
-            await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                return listening.result()
-        finally:
-            for task in (listening, ending):
-                task.cancel()
-            await asyncio.wait({listening, ending})
-        await self._keep_partial()
-        if await self._conversation.steer():
+    async def _hear(self, setup: TurnSetup, request: ModelRequest, *, aside: bool = False) -> AssistantMessage | None:
+        """The whole answer; None when somebody said something meanwhile, or the time is up."""
+        if not self.interrupted.is_set() and (answer := await self._listener.hear(setup.stream, request, aside=aside)):
+            return answer
+        if await self._may_go_on():
             self.interrupted.clear()
             return None
         raise Ended("interrupted", "a person ended the turn")
 
-    async def _listen(self, stream: StreamFunction, request: ModelRequest) -> AssistantMessage:
-        self._text, self._thinking = "", ""
-        kept, kept_at = 0, time.monotonic()
-        async for event in told_by(stream, request):
-            if isinstance(event, Answered):
-                return event.message
-            self._conversation.tell(event)
-            match event:
-                case TextDelta(text=text):
-                    self._text += text
-                case ThinkingDelta(text=text):
-                    self._thinking += text
-                case Waiting():
-                    self._text, self._thinking, kept = "", "", 0
-                case _:
-                    pass
-            if len(self._text) > kept and time.monotonic() - kept_at > PARTIAL_EVERY:
-                kept, kept_at = len(self._text), time.monotonic()
-                await self._conversation.record(PartialAnswer(text=self._text, thinking=self._thinking), durable=False)
-        raise ProviderError("the provider ended without an answer", fault="answer")
-
-    async def _keep_partial(self) -> None:
-        """What was received of an answer that was interrupted stays in the conversation."""
-        if self._text.strip():
-            message = AssistantMessage(text=self._text, thinking=self._thinking, stop="paused")
-            await self._conversation.record(AnswerReceived(message=message))
+    async def _may_go_on(self) -> bool:
+        """Whether what was interrupted goes on: somebody said something, or only the time is up."""
+        return await self._conversation.steer() or self._time_is_up
 
     async def _last_answer(self, setup: TurnSetup, reason: str) -> None:
         """A bound is reached: the model says how far it came, without tools."""
-        told = say(LAST_ANSWER.format(reason=f"{reason[:1].upper()}{reason[1:]}"))
-        await self._ask(setup, may_call=False, extra=[told])
+        told = message_of(LAST_ANSWER.format(reason=f"{reason[:1].upper()}{reason[1:]}"))
+        until = self._worked() + LAST_SECONDS if setup.budget.seconds is not None else None
+        with TimeBound(lambda: None if until is None else until - self._worked(), self._end_by_time):
+            await self._ask(setup, may_call=False, extra=[told])
         raise Ended("budget", reason)
 
     async def _fit(self, setup: TurnSetup) -> None:
@@ -291,60 +286,21 @@ class Turn:
 
     async def _shorten(self, setup: TurnSetup, *, force: bool = False) -> None:
         """Old output first; a summary when that is not enough."""
-        history = self._conversation.history()
-        tokens = context_window.estimated_tokens(history, setup.system)
-        limit = int(setup.context.window * setup.context.shorten_at * 0.8)
-        cut = None if force else context_window.shorten_outputs(history, tokens, limit)
-        if cut is None and (upto := context_window.cut_for_summary(history)) is not None:
-            cut = await self._summary(setup, history, upto, tokens)
+
+        async def notes(messages: Sequence[Message]) -> str | None:
+            if answer := await self._hear(setup, self._request(setup, messages, may_call=False), aside=True):
+                self.spend(answer.usage)
+            return answer.text if answer else None
+
+        try:
+            cut = await context_window.shorten(self._conversation.history(), setup, notes, force=force)
+        except context_window.NothingLeft as error:
+            raise Ended("error", str(error)) from None
         if cut:
             await self._conversation.record(cut)
-        elif force:
-            raise Ended("error", "the conversation is longer than the model can read, and cannot be shortened further")
-
-    async def _summary(self, setup: TurnSetup, history: History, upto: int, tokens: int) -> ContextShortened:
-        messages = fitting(history.messages, setup.context.window)
-        request = ModelRequest(
-            model=setup.model,
-            system=setup.system,
-            messages=[*messages, say(context_window.SUMMARY_REQUEST)],
-            may_call=False,
-            config=setup.config,
-            session=self._session,
-        )
-        notes = await self._stream(setup, request) or AssistantMessage(text="(interrupted)")
-        self.spend(notes.usage)
-        text = context_window.summary_text(notes.text, history.events, upto)
-        return ContextShortened(what="summary", upto=upto, summary=text, tokens_before=tokens)
-
-
-async def told_by(stream: StreamFunction, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-    """What a provider tells; one that breaks is at fault itself, as one that gives no sense is."""
-    try:
-        async for event in stream(request):
-            yield event
-    except ProviderError:
-        raise
-    except Exception as error:
-        log.info("the provider failed", exc_info=True)
-        raise ProviderError(f"the provider failed: {type(error).__name__}: {error}", fault="answer") from error
-
-
-def say(text: str) -> UserMessage:
-    return UserMessage(content=(TextPart(text=text),))
 
 
 def notices_as_message(history: History) -> list[Message]:
     """What the model should know of since its last results, such as that it goes round in circles."""
     last = history.events[-1].event if history.events else None
-    return [say(last.text)] if isinstance(last, Noticed) else []
-
-
-def fitting(messages: Sequence[Message], window: int) -> list[Message]:
-    """The last messages that a model can read at all, beginning where a conversation can begin."""
-    room, kept = int(window * 0.6), list(messages)
-    while len(kept) > 1 and context_window.tokens_of(kept) > room:
-        kept.pop(0)
-        while len(kept) > 1 and not isinstance(kept[0], UserMessage | SummaryMessage):
-            kept.pop(0)
-    return kept
+    return [message_of(last.text)] if isinstance(last, Noticed) else []

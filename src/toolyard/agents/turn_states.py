@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.agents.sessions.events import CallBegan, TurnEnded, TurnStarted
-from toolyard.agents.sessions.history import read_history, turn_starts
+from toolyard.agents.sessions.events import CallBegan, Rewound, TurnEnded, TurnStarted
+from toolyard.agents.sessions.history import last_way_back, read_history, turn_starts
 from toolyard.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.history import History
     from toolyard.agents.workspace_states import WorkspaceStates
+
+
+class WayBack(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to go back to."""
+
+    to: int
+    """The event before which the conversation goes on; of one that is taken back, its number."""
+    files: str | None
+    """The state that the files go back to; None when none was kept since."""
+    paths: Sequence[str] = ()
+    """Which files, if not all."""
+    redoes: int = 0
 
 
 class PlannedRewind(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,41 +58,68 @@ class TurnStates:
         self._log = log
         self._states = states
 
-    def target(self, to: int | None) -> int:
-        """The event to go back to before; without one, that at which the last turn begins."""
-        starts = turn_starts(read_history(self._log.all_events()))
+    def way_back(self, to: int | None, *, files: bool, paths: Sequence[str] = ()) -> WayBack:
+        """The way to before an event; without one, to before the last turn."""
+        events = self._log.all_events()
+        starts = turn_starts(read_history(events))
         if to is None and not starts:
             raise ProviderError("there is no turn to go back from", fault="setup")
-        return to if to is not None else starts[-1][1]
+        target = to if to is not None else starts[-1][1]
+        if not 1 <= target <= self._log.last_seq:
+            raise ProviderError(f"there is no event {target}; the last is {self._log.last_seq}", fault="setup")
+        kept = state_before(events, target) if files else None
+        return WayBack(to=target, files=kept, paths=[self._below(path) for path in paths])
 
-    async def plan(self, target: int, *, files: bool) -> PlannedRewind:
-        """What going back to before an event would change."""
-        kept = state_before(self._log.all_events(), target) if files else None
-        changes = await self._states.preview(kept) if kept and self._states else []
-        return PlannedRewind(to=target, files=kept, changes=changes)
+    def way_forward(self) -> WayBack:
+        """The way to where the last way back began."""
+        last = last_way_back(self._log.all_events())
+        if last is None or not isinstance(last.event, Rewound):
+            raise ProviderError("nothing was gone back from since something was last said", fault="setup")
+        return WayBack(to=last.seq, files=last.event.safety, paths=last.event.paths, redoes=last.seq)
 
-    async def rewind(self, target: int, *, files: bool) -> Rewind:
-        """Bring the files to what they were before an event, if they are to go back."""
-        kept = state_before(self._log.all_events(), target) if files else None
-        restored = await self._states.restore(kept, self._log.session) if kept and self._states else None
-        return Rewind(to=target, files=kept, restored=restored)
+    async def plan(self, way: WayBack) -> PlannedRewind:
+        """What going a way would change."""
+        changes = await self._states.preview(way.files, way.paths) if way.files and self._states else []
+        return PlannedRewind(to=way.to, files=way.files, changes=changes)
 
-    async def restore(self, id: str) -> RestoreOutcome:
-        """Bring the files to a state that was kept."""
-        if self._states is None:
-            raise ProviderError("no states of the workspace are kept", fault="setup")
-        return await self._states.restore(id, self._log.session)
+    async def go(self, way: WayBack, *, conversation: bool = True) -> Rewind:
+        """Bring the files to where a way leads, and have the conversation go on from there, if it is to."""
+        session, restored = self._log.session, None
+        if way.files and self._states:
+            restored = await self._states.restore(way.files, session, way.paths)
+        rewound = Rewound(
+            to=way.to if conversation else self._log.last_seq + 1,
+            files=way.files,
+            safety=restored.safety.id if restored else None,
+            paths=tuple(way.paths),
+            redoes=way.redoes,
+        )
+        if conversation or restored:
+            await self._log.record(rewound)
+        return Rewind(to=way.to, files=way.files, restored=restored)
+
+    def _below(self, path: str) -> str:
+        """A path as states have it; ProviderError for one that is not below the workspace."""
+        top = os.path.realpath(self._states.workspace) if self._states else os.getcwd()
+        folder, name = os.path.split(os.path.abspath(path))
+        found = os.path.relpath(os.path.join(os.path.realpath(folder), name), top)
+        if found == "." or found.split(os.sep)[0] == os.pardir:
+            raise ProviderError(f"'{path}' is no path below the workspace {top}", fault="setup")
+        return found
 
     async def diff(self, turn: int | None) -> str:
         """What a turn changed, as a patch; of the last turn that kept a state, unless one is named."""
-        kept = states_by_turn(read_history(self._log.all_events()))
+        history = read_history(self._log.all_events())
+        if turn is not None and not 1 <= turn <= history.turn:
+            raise ProviderError(f"there is no turn {turn}; the last is {history.turn}", fault="setup")
+        kept = states_by_turn(history)
         if self._states is None or not kept or (turn is not None and turn not in kept):
             return ""
         return await self._states.diff(*kept[turn if turn is not None else max(kept)])
 
     async def keep_end(self, turn: int) -> str | None:
         """The state at the end of a turn before which one was kept."""
-        if self._states is None or turn not in states_by_turn(self._log.history()):
+        if self._states is None or not kept_in_last_turn(self._log.history()):
             return None
         return await self._states.keep(self._log.session, f"after turn {turn}")
 
@@ -88,6 +128,19 @@ def state_before(events: Sequence[Stored], seq: int) -> str | None:
     """The state that was kept before the first call from an event on."""
     kept = (one.event.checkpoint for one in events if one.seq >= seq and isinstance(one.event, CallBegan))
     return next((state for state in kept if state), None)
+
+
+def kept_in_last_turn(history: History) -> bool:
+    """Whether a state was kept before the turn that began last, which may have changed something then."""
+    for one in reversed(history.events):
+        match one.event:
+            case CallBegan(checkpoint=str()):
+                return True
+            case TurnStarted():
+                return False
+            case _:
+                pass
+    return False
 
 
 def states_by_turn(history: History) -> dict[int, tuple[str, str | None]]:

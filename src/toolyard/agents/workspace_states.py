@@ -70,21 +70,21 @@ class WorkspaceStates:
             kept = await self._keep(session, label)
             return kept.id if kept else None
 
-    async def restore(self, id: str, session: str) -> RestoreOutcome:
-        """Go back to a state."""
+    async def restore(self, id: str, session: str, paths: Sequence[str] = ()) -> RestoreOutcome:
+        """Go back to a state, all of it or these paths."""
         store = self.store()
         async with self._lock:
             return await asyncio.to_thread(
                 lambda: self._as_tools_would(
-                    lambda: store.restore(store.find(id), session=session, without=self.guarded())
+                    lambda: store.restore(store.find(id), paths, session=session, without=self.guarded())
                 )
             )
 
-    async def preview(self, id: str) -> list[Change]:
+    async def preview(self, id: str, paths: Sequence[str] = ()) -> list[Change]:
         """What going back to a state would change."""
         store, without = self.store(), self.guarded()
         async with self._lock:
-            return await asyncio.to_thread(lambda: store.preview(store.find(id), without=without))
+            return await asyncio.to_thread(lambda: store.preview(store.find(id), paths, without=without))
 
     async def diff(self, before: str, after: str | None) -> str:
         """What changed from one state to another, or to now, as a patch."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import textwrap
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolyard.cli.render import is_terminal, show_note, show_piece
+from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
@@ -27,6 +30,8 @@ STYLES = {
     "removed": "error",
 }
 """How a line of a question looks, by how it weighs."""
+IN_WORDS = ("faint", "ask", "deny")
+"""What is no line of a command or of a file, and may be on several lines."""
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")
 EDIT_LABEL = "instead: "
@@ -155,8 +160,18 @@ def typed_value(text: str, field: JsonObject) -> Json:
 def show_question(question: Question) -> None:
     from toolyard.permissions.approval import question_lines
 
+    width = terminal_width()
     for weight, line in question_lines(question):
-        show_note(line, STYLES.get(weight, ""))
+        show_note(wrapped(line, width) if weight in IN_WORDS else line, STYLES.get(weight, ""))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Words of ours on as many lines as they need; a word that is longer than a line is left to the terminal."""
+    return "\n".join(
+        textwrap.wrap(
+            text, max(20, width - 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        )
+    )
 
 
 def prompt_for(question: Question) -> str:
@@ -168,16 +183,20 @@ def prompt_for(question: Question) -> str:
 def show_meanings(question: Question) -> None:
     """What each answer does."""
     rules = ", ".join(offer.text for offer in question.offers)
-    show_note("  y  runs this call, and asks again the next time")
+    width = terminal_width()
+    for line in meanings(rules, can_change=question.tool != NETWORK):
+        show_note(wrapped(line, width))
+    show_note(wrapped(f"  It is asked because of: {question.reason}", width), "faint")
+
+
+def meanings(rules: str, *, can_change: bool) -> Iterator[str]:
+    yield "  y  runs this call, and asks again the next time"
     if rules:
-        show_note(f"  s  runs it, and lets this session do the like without asking: {rules}")
-        show_note(f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}")
-    if question.tool != NETWORK:
-        show_note("  e  changes the call first; what you make of it is then asked about, and the agent is told")
-    show_note(
-        "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
-    )
-    show_note(f"  It is asked because of: {question.reason}", "faint")
+        yield f"  s  runs it, and lets this session do the like without asking: {rules}"
+        yield f"  a  runs it, and keeps that for good; `toolyard permissions revoke` takes it back: {rules}"
+    if can_change:
+        yield "  e  changes the call first; what you make of it is then asked about, and the agent is told"
+    yield "  n  refuses it, as an empty line does; whatever else you type refuses it, too, and is told as the reason"
 
 
 def answer_of(line: str | None, question: Question) -> Answer:

@@ -57,8 +57,9 @@ def call(
 ) -> int:
     """Call TOOL with a JSON object, or with what standard input holds (-).
 
-    The final text goes to standard output; on a terminal partial output appears as it comes. Exit status: 0 done, 1 the
-    tool failed, 2 wrong usage or arguments, 3 refused, 130 interrupted.
+    The final text goes to standard output; on a terminal partial output appears as it comes. File tools change files
+    that no call has read before: you know them. Exit status: 0 done, 1 the tool failed, 2 wrong usage or arguments, 3
+    refused, 130 interrupted.
     """
     if ask and answer is not None:
         raise click.UsageError("--ask asks, --yes and --no answer: give one of them")
@@ -119,7 +120,7 @@ async def call_once(
         watcher = Watcher(quiet=as_json)
         agent = known_agent(app.agents(), agent)
         given = as_meant(app, agent, tool, arguments)
-        result = await app.call_tool(tool, given, agent=agent, timeout=timeout, on_event=watcher.see)
+        result = await app.call_tool(tool, given, agent=agent, timeout=timeout, by_person=True, on_event=watcher.see)
         if as_json:
             show_json(watcher.record(tool, result))
         elif result.failure in OF_THE_TOOL:
@@ -157,7 +158,7 @@ def save_attachments(result: ToolResult, folder: Path) -> None:
 async def preview_once(options: GlobalOptions, tool: str, arguments: str, agent: str | None) -> int:
     async with open_application(options) as app:
         agent = known_agent(app.agents(), agent)
-        shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent)
+        shown = await app.preview_tool(tool, as_meant(app, agent, tool, arguments), agent=agent, by_person=True)
         if isinstance(shown, str):
             if shown:
                 show_text(shown + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -99,3 +100,8 @@ class SummaryMessage(msgspec.Struct, frozen=True, kw_only=True, tag="summary"):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage | SummaryMessage
+
+
+def message_of(prompt: str | Sequence[Part]) -> UserMessage:
+    """What a person says, in words or in parts."""
+    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))

@@ -73,6 +73,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it came as a call of its own kind for free text, which its result has to follow."""
     timeout: float | None = None
     """How many seconds it may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote it, and no model: who needs not have looked by a tool before changing something."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,26 @@ class Truncation(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the whole that begins which was left out, in bytes."""
 
 
+class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a tool, or the path of its call, asks of the program that the call comes from, in words of MCP."""
+
+    method: str
+    params: JsonObject
+
+
+class ClientLink(Protocol):
+    """The program that a call comes from, where it speaks MCP and can be asked and told something meanwhile."""
+
+    log_level: str | None
+    """The least level of messages that it wants to hear; None for none."""
+
+    async def ask(self, name: str, request: ClientRequest) -> Json:
+        """Its answer; None if it cannot be asked that, or will not say."""
+
+    def log(self, message: JsonObject) -> None:
+        """Tell it a message, with `level` and `data`, and perhaps `logger`."""
+
+
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """All that a tool may know of the world it is called in."""
 
@@ -129,8 +151,12 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as the call had them, before any default or repair: the very text, where a model wrote one."""
     timeout: float | None = None
     """How many seconds the call may take, instead of the usual limit of such tools."""
+    by_person: bool = False
+    """Whether a person wrote the call, and no model."""
     ask_person: Callable[[str, JsonObject], Awaitable[JsonObject | None]] | None = None
     """Asks a person to fill in a form for the tool: what to say, and the form's schema; None when they will not."""
+    client: ClientLink | None = None
+    """The program that the call comes from, if it can be asked; what an MCP server answers is passed on to it."""
 
     @property
     def spill_to(self) -> Path | None:
@@ -155,6 +181,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     data: JsonObject | None = None
     attachments: tuple[Part, ...] = ()
     """Images, sound and links that belong to the result, beside its text."""
+    original: JsonObject | None = None
+    """The answer of an MCP server as it was, for a client that it is passed on to."""
 
     @property
     def content(self) -> tuple[Part, ...]:

@@ -12,6 +12,10 @@ SUSPECT = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 """Categories of controls, formats, blanks and of what has no meaning at all."""
 
 
+UPON_OTHERS = frozenset({"Mn", "Me", "Cf"})
+"""Categories of accents, frames and joiners."""
+
+
 def hidden_characters(text: str) -> list[str]:
     """The characters that a person would not see as they are, each once, as their code points."""
     if text.isascii() and text.isprintable():
@@ -24,6 +28,31 @@ def escaped(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(spelled(char) if is_hidden(char) and char != "\n" else char for char in text)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a line takes: two for wide characters, none for what is put upon others."""
+    if text.isascii():
+        return len(text)
+    return sum(map(columns_of, text))
+
+
+def columns_of(char: str) -> int:
+    if unicodedata.category(char) in UPON_OTHERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def fitting(line: str, most: int) -> str:
+    """As much of a line as fits into so many columns, and a mark where something is left out."""
+    if columns(line) <= most:
+        return line
+    room, end = most - 1, 0
+    for end, char in enumerate(line):  # noqa: B007 - how far it came
+        room -= columns_of(char)
+        if room < 0:
+            break
+    return f"{line[:end]}…"
 
 
 def is_hidden(char: str) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Tool
     from toolyard.plugins.enablement import Enablement
     from toolyard.plugins.kind import Source
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.plugins.plugin import Plugin
 
 
@@ -114,6 +115,7 @@ class Catalog:
         self._shadowed: list[Shadowed] = []
         self._decisions: Mapping[str, Enablement] = {}
         self._by_name: dict[str, tuple[Source, Tool]] = {}
+        self._services: dict[str, tuple[Source, Tool]] = {}
         self._taken: list[Shadowed] = []
         self._renamed: dict[tuple[int, str], Tool] = {}
         """Tools under other names than their own, by their registration and that."""
@@ -157,6 +159,12 @@ class Catalog:
         self._settle()
         return [tool for _, tool in self._by_name.values()]
 
+    def offers(self) -> list[tuple[str, PluginOffers]]:
+        """What the plugins that are on have beside tools, by their ids."""
+        self._settle()
+        found = [(id, one.plugin.offers) for id, one in self._plugins.items() if self._decisions[id].on]
+        return [(id, offers) for id, offers in found if offers]
+
     def file_of(self, name: str) -> str:
         self._settle()
         return str(self._by_name[name][0].file)
@@ -164,11 +172,11 @@ class Catalog:
     async def find(self, name: str) -> Tool | None:
         """The tool of that name as its file is now; a name that is not known may have come to exist."""
         self._settle()
-        known = self._by_name.get(name)
+        known = self._by_name.get(name) or self._services.get(name)
         if known and known[0].is_current():
             return known[1]
         await self.refresh()
-        found = self._by_name.get(name)
+        found = self._by_name.get(name) or self._services.get(name)
         return found[1] if found else None
 
     def failure(self, name: str) -> Problem | None:
@@ -211,12 +219,14 @@ class Catalog:
         A plugin whose tools can have other names comes after those whose tools cannot, wherever it stands: what
         others call their tools takes no name from the owner's.
         """
-        self._by_name, self._taken, self._renamed = {}, [], {}
+        self._by_name, self._taken, self._renamed, self._services = {}, [], {}, {}
         owners: dict[str, Registration] = {}
         places = {id(found): place for place, found in enumerate(plugins)}
         for found in sorted(plugins, key=lambda one: one.plugin.other_name is not None):
             for listed in found.plugin.tools:
                 self._give_name(listed, found, owners)
+            for service in found.plugin.services:
+                self._services.setdefault(service.spec.name, (found.source, service))
         named = sorted(self._by_name.items(), key=lambda item: places[id(owners[item[0]])])
         self._by_name = dict(named)
         for tool in self._more([tool for _, (_, tool) in named]) if self._more else ():

@@ -209,8 +209,8 @@ class AdaptedToolPlugin(Protocol):
     """
 
     id: str
-    builds_on: str
-    """The entry whose tools do the work: `files:more`, `shell:command`, `shell:session`."""
+    builds_on: str | tuple[str, ...]
+    """The entry whose tools do the work, or several: `files:more`, `shell:command`, `shell:session`."""
 
     def get_tool_schemas(self, state: Any, prepared: Any = None) -> Sequence[JsonObject | ToolSpec]:
         """The tools, as a `ToolPlugin` gives them."""
@@ -220,6 +220,9 @@ class AdaptedToolPlugin(Protocol):
 
         It only translates, for nobody was asked yet. `ToolError` for arguments that cannot be meant.
         """
+
+    def as_answer(self, tool_name: str, payload: JsonObject, text: str) -> str:
+        """What the tool said, in words that fit the names of the family; optional."""
 
 
 class FeaturePlugin(Protocol):

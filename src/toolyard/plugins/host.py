@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 BUNDLED = Path(__file__).resolve().parents[1] / "builtin_plugins"
 Part = TypeVar("Part", bound=msgspec.Struct)
 Known = TypeVar("Known", bound=msgspec.Struct)
+Shared = TypeVar("Shared")
 
 
 class Processes(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +47,15 @@ class Processes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caches:
-    """What outlives a configuration that is read again: files in the user's cache folder, and imported modules."""
+    """What outlives a configuration that is read again: files in the user's cache folder, imported modules, and what
+    sources of one kind know together.
+    """
 
     def __init__(self, folder: Path, *, kept: bool = True) -> None:
         self.folder = folder
         self._kept = kept
         self._by_name: dict[str, ContentCache[msgspec.Struct]] = {}
+        self._shared: dict[type[Any], Any] = {}
 
     @cached_property
     def modules(self) -> ModuleCache:
@@ -63,6 +68,13 @@ class Caches:
         if name not in self._by_name:
             self._by_name[name] = ContentCache(self.folder / f"{name}.json" if self._kept else None, kind)
         return self._by_name[name]  # type: ignore[return-value]  # as above
+
+    def shared(self, kind: type[Shared]) -> Shared:
+        """The one of its kind that the sources of an application share; made when it is first asked for."""
+        if kind not in self._shared:
+            self._shared[kind] = kind()
+        made: Shared = self._shared[kind]
+        return made
 
     def save(self) -> None:
         for cache in self._by_name.values():
@@ -88,6 +100,8 @@ class Host:
         """Folders whose plugins are used where they are, and never installed."""
         self.kinds = kinds
         """All kinds of tools, for plugins that build on tools of others. Kinds know hosts, so no type is named."""
+        self.news = asyncio.Event()
+        """Set by a source that learned by itself that it changed, for whoever looks for changes."""
         self.config: JsonObject = {}
         """The values of the agent that a source is made for; none for a source that all agents share."""
         limits = Limits(**structs.asdict(configuration.limits))

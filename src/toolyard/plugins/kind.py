@@ -135,7 +135,8 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a server is doing that tools are asked of."""
 
     name: str
-    state: Literal["not started", "ready", "running", "failed"]
+    state: Literal["not started", "asked", "ready", "running", "failed"]
+    """`asked`: it has not said yet what it offers."""
     restarts: int
     tools: int
     speaks: str

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.tool import Tool
+    from toolyard.plugins.offers import PluginOffers
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,5 +24,9 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
     other_name: Any = None
     """A function that gives one of its tools another name, where an earlier plugin has a tool of its name."""
+    offers: PluginOffers | None = None
+    """What it has beside tools."""
+    services: Sequence[Tool] = ()
+    """Tools that are called by name, and are in no list: they are for programs, not for models."""
     config_keys: Sequence[str] = ()
     """Keys of the configuration that it says it asks for."""

@@ -72,6 +72,7 @@ class Loaded:
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
+        self._circumstances: dict[str, Circumstances] = {}
         self._loader = Loader(host, kept or {})
         self._by_agent = {
             agent: self._loader.load(named, agent, self.configuration.for_agent(agent))
@@ -200,8 +201,11 @@ class Loaded:
 
     def circumstances(self, agent: str) -> Circumstances:
         """What an agent's configuration tells its plugins."""
-        context = {"agent": agent, "session": self._session, "metadata": self._metadata}
-        return read_circumstances(self.configuration.layers(agent), self.configuration.for_agent(agent), context)
+        if agent not in self._circumstances:
+            context = {"agent": agent, "session": self._session, "metadata": self._metadata}
+            layers, config = self.configuration.layers(agent), self.configuration.for_agent(agent)
+            self._circumstances[agent] = read_circumstances(layers, config, context)
+        return self._circumstances[agent]
 
     def _decide_for(
         self, agent: str, chosen: tuple[str, ...] | None

@@ -57,7 +57,15 @@ class Redactor:
             self.redact_file(result.truncated.kept_at)
         text = self.redact_cut(result.text) if result.truncated else self.redact(result.text)
         attachments = tuple(map(self.redact_part, result.attachments))
-        return replace(result, text=text, data=result.data and self.redact_all(result.data), attachments=attachments)
+        # Bytes in it cannot be redacted, so that it goes where something of that was found.
+        original = result.original if attachments == result.attachments else None
+        return replace(
+            result,
+            text=text,
+            data=result.data and self.redact_all(result.data),
+            attachments=attachments,
+            original=original and self.redact_all(original),
+        )
 
     def redact_part(self, part: Part) -> Part:
         """A part without secrets; of bytes that have one in them, only their name is left, since they cannot be cut."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -74,6 +75,20 @@ def test_single_paths_come_back_alone(store: CheckpointStore, workspace: Path) -
     assert sorted(os.listdir(workspace / "src")) == ["a"]
     assert (workspace / "src" / "a").read_text() == "one"
     assert (workspace / "b").read_text() == "two"
+
+
+def test_a_single_file_comes_back_with_the_folders_that_it_was_in(store: CheckpointStore, workspace: Path) -> None:
+    (workspace / "src" / "deep").mkdir(parents=True, mode=0o750)
+    (workspace / "src" / "deep" / "a").write_text("one")
+    (workspace / "src" / "b").write_text("one")
+    kept = store.keep()
+    shutil.rmtree(workspace / "src")
+    assert [change.path for change in store.preview(kept, ["src/deep/a"])] == ["src", "src/deep", "src/deep/a"]
+    assert store.restore(kept, ["src/deep/a"]).restored.left_alone == []
+    assert [path for path in sorted(workspace.rglob("*")) if path.is_file()] == [workspace / "src" / "deep" / "a"]
+    assert (workspace / "src" / "deep").stat().st_mode & 0o777 == 0o750
+    shutil.rmtree(workspace / "src")
+    assert store.preview(kept, ["src/none"]) == []
 
 
 def test_a_repository_is_never_touched(store: CheckpointStore, workspace: Path) -> None:

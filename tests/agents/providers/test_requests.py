@@ -114,6 +114,17 @@ async def test_every_conversation_makes_an_official_request(wire: Wire, messages
 
 
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
+async def test_an_answer_that_broke_off_is_asked_to_go_on(wire: Wire):
+    async with provider_bench(wire) as bench:
+        await bench.ask(user("Write"), AssistantMessage(text="Half of", stop="paused"))
+        (body,) = bench.bodies
+    assert_official(wire.name, body)
+    said = [json.dumps(one) for one in body.get("messages") or body["input"]]
+    assert "Half of" in said[1]
+    assert wire.name == "responses" or "Go on." in said[2]  # that one takes any order
+
+
+@pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 @pytest.mark.parametrize("tools", [[], [LIST_FILES]], ids=["without tools", "with a tool"])
 @pytest.mark.parametrize("may_call", [True, False])
 async def test_options_and_a_last_answer_make_an_official_request(wire: Wire, tools, may_call):

@@ -143,7 +143,7 @@ async def test_exec_replaces(shell: Session) -> None:
     reply = await shell.run("exec echo replaced")
     assert (reply.output, reply.exit_code, reply.ended) == ("replaced\n", 0, True)
     reply = await shell.run('echo "fresh$KEEP $PWD"')
-    assert (reply.output, reply.exit_code, reply.restarted) == (f"fresh {shell.folder}\n", 0, True)
+    assert (reply.output, reply.exit_code, reply.restarted) == (f"fresh42 {shell.folder}\n", 0, True)
 
 
 async def test_exec_redirect(shell: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from console import Console, Session, normalised
+from console import A_MOMENT, PATIENCE, Console, Session, normalised
 from support import until
 from toolyard.bash import ShellError
 
@@ -617,3 +618,34 @@ done
 async def test_a_session_cannot_begin_in_a_folder_that_is_not_there(console: Console, tmp_path: Path) -> None:
     with pytest.raises(ShellError, match="directory"):
         await console.open(cwd=tmp_path / "nothing")
+
+
+MALFORMED = [
+    "[[ -z ]]",
+    "[[ a b ]]\necho never",
+    "echo '[[ && ]]' >bad; . ./bad; echo $?",
+    "eval '[[ ) ]]' || echo caught",
+]
+
+
+@pytest.mark.parametrize("command", MALFORMED)
+async def test_a_malformed_condition_does_not_spoil_those_of_later_commands(shell: Session, command: str) -> None:
+    await shell.run(command)
+    assert await shell.answer("[[ $KEEP == 4* ]] && echo fits") == ("fits\n", 0)
+    await shell.run(f"set -e; {command}")
+    assert (await shell.answer("[[ $KEEP == 4* ]] && echo fits"))[0].endswith("fits\n")
+    assert (await shell.run(f"trap 'echo never' ERR; {command}\nsleep {shell.mark}", timeout=A_MOMENT)).output
+
+
+async def test_a_malformed_condition_can_be_given_up(shell: Session) -> None:
+    for pause in (0.0, 0.0003, 0.0006, 0.001, 0.0015) * 8:
+        task = asyncio.ensure_future(shell.run("[[ -z ]]\necho never"))
+        await asyncio.wait([task], timeout=pause)
+        await shell.bash.interrupt()
+        await asyncio.wait([task], timeout=PATIENCE)
+        assert await shell.answer('[[ $KEEP == 42 ]] && echo "$KEEP"') == ("42\n", 0)
+
+
+async def test_an_interrupt_that_comes_too_late_does_nothing(shell: Session) -> None:
+    assert await shell.bash.interrupt() is None
+    assert await shell.keeps_its_state()

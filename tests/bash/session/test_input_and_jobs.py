@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console import Console, Session
+from console import PATIENCE, Console, Session
 from support import until
 from toolyard.bash import ShellError
 from toolyard.process.limits import Limits
@@ -361,3 +361,16 @@ async def test_a_program_for_a_screen_says_at_once_that_there_is_none(shell: Ses
 @pytest.mark.parametrize("command", ["echo vim", "top -bn1 >/dev/null", "watch() { :; }; watch x"])
 async def test_other_lines_that_name_such_a_program_run(shell: Session, command: str) -> None:
     assert "needs a terminal" not in await shell.output(command)
+
+
+async def test_descriptors_of_two_digits_stay_open_and_are_the_commands_own(shell: Session) -> None:
+    assert await shell.answer("exec 10>log 12>&1; echo one >&10; echo two >&12") == ("two\n", 0)
+    assert await shell.answer("exec 11>other; echo three >&11; cat other; echo four >&10; cat log") == (
+        "three\none\nfour\n",
+        0,
+    )
+    assert await shell.answer("echo five >&11; exec 10>&- 11>&- 12>&-; cat other") == ("three\nfive\n", 0)
+    assert await shell.answer("echo later >&10") == ("bash: line 1: 10: Bad file descriptor\n", 1)
+    job = await shell.start_job("exec 10>&1; echo beside >&10")
+    assert await job.wait(PATIENCE)
+    assert job.read() == "beside\n"

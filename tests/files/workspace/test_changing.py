@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from toolyard.files.workspace import changing
 from toolyard.files.workspace.contents import decoded, version_of
+from toolyard.files.workspace.edits import MOST_SKIPS, place_of
 from toolyard.files.workspace.places import FileFault, Workspace
 
 LINES = st.lists(st.text(alphabet="ab é\t", max_size=4), max_size=12)
@@ -87,6 +89,14 @@ def test_a_diff_is_what_makes_one_text_of_the_other(before, after, open_ends):
             return
         subprocess.run(["git", "apply", "--unidiff-zero", "-"], input=diff.encode(), cwd=folder, check=True)
         assert (file.read_bytes() if file.exists() else b"") == new.encode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text("ab#é\n", max_size=60), old=st.text("ab#é\n", min_size=1, max_size=4), start=st.integers(0, 8))
+def test_a_text_is_found_where_it_is_however_common_its_characters_are(text: str, old: str, start: int):
+    assert place_of(text, old, start) == text.find(old, start)
+    often = text * (MOST_SKIPS // 10)
+    assert place_of(often + "#", old, start) == (often + "#").find(old, start)
 
 
 def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path: Path):
@@ -188,6 +198,28 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path):
             edit(tmp_path, name, ("a", "b", False))
         with pytest.raises(FileFault, match=said):
             changing.write(Workspace(str(tmp_path)), name, "x", None, dry=False)
+
+
+def test_what_cannot_be_moved_or_written_leaves_no_folder_behind(tmp_path: Path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "f").write_text("x")
+    workspace = Workspace(str(tmp_path))
+    for path, to, said in (
+        ("d", "d/new/inside", "into itself"),
+        ("none", "made/of/nothing", "there is no none"),
+        ("f", "d", "there already"),
+        ("f", "f", "there already"),
+        (".", "d/all", "there is no ."),
+    ):
+        for dry in (True, False):
+            with pytest.raises(FileFault, match=re.escape(said)):
+                changing.move(workspace, path, to, dry=dry)
+    for dry in (True, False):
+        with pytest.raises(FileFault, match="names a folder"):
+            changing.write(workspace, "made/", "x", None, dry=dry)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "f"]
+    changing.move(workspace, "f", "made/of/f", dry=False)
+    assert (tmp_path / "made/of/f").read_text() == "x"
 
 
 def test_nothing_is_written_through_a_link_that_leads_out(tmp_path: Path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,16 @@ from toolyard.app import AgentApplication
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
+SEARCH = {
+    "pattern": "string",
+    "dir_path": "string",
+    "case_sensitive": "boolean",
+    "fixed_strings": "boolean",
+    "context": "integer",
+    "after": "integer",
+    "before": "integer",
+    "no_ignore": "boolean",
+}
 PUBLISHED = {
     "codex-tools": {
         "shell": {
@@ -19,12 +31,13 @@ PUBLISHED = {
             "timeout_ms": "number",
             "sandbox_permissions": "string",
             "justification": "string",
+            "prefix_rule": "array",
         },
         "update_plan": {"explanation": "string", "plan": "array"},
         "apply_patch": {"input": "string"},
     },
     "gemini-tools": {
-        "read_file": {"file_path": "string", "start_line": "number", "end_line": "number"},
+        "read_file": {"file_path": "string", "start_line": "integer", "end_line": "integer"},
         "write_file": {"file_path": "string", "content": "string"},
         "replace": {
             "file_path": "string",
@@ -40,12 +53,30 @@ PUBLISHED = {
             "respect_git_ignore": "boolean",
             "respect_gemini_ignore": "boolean",
         },
-        "search_file_content": {"pattern": "string", "dir_path": "string", "include": "string"},
+        "search_file_content": {**SEARCH, "include": "string"},
         "list_directory": {"dir_path": "string", "ignore": "array", "file_filtering_options": "object"},
-        "run_shell_command": {"command": "string", "description": "string", "dir_path": "string"},
+        "run_shell_command": {
+            "command": "string",
+            "description": "string",
+            "dir_path": "string",
+            "is_background": "boolean",
+            "delay_ms": "integer",
+        },
+        "list_background_processes": {},
+        "read_background_output": {"pid": "integer", "lines": "integer", "delay_ms": "integer"},
     },
 }
-"""The names and types of the arguments in the definitions that the makers of these models publish."""
+"""The names and types of the arguments in the definitions that the makers of these models publish: `codex-rs/tools/src`
+of openai/codex (`local_tool.rs`, `plan_tool.rs`, `apply_patch_tool.rs`), and @google/gemini-cli-core 0.61.0, but for
+`search_file_content`, which is of 0.20.0: it has been `grep_search` since."""
+GREP_SEARCH = {
+    **SEARCH,
+    "include_pattern": "string",
+    "exclude_pattern": "string",
+    "names_only": "boolean",
+    "max_matches_per_file": "integer",
+    "total_max_matches": "integer",
+}
 REQUIRED = {
     "shell": ["command"],
     "update_plan": ["plan"],
@@ -57,7 +88,18 @@ REQUIRED = {
     "search_file_content": ["pattern"],
     "list_directory": ["dir_path"],
     "run_shell_command": ["command"],
+    "list_background_processes": [],
+    "read_background_output": ["pid"],
 }
+"""As published, but that `replace` works without `instruction`, which is only for people to read."""
+PLAN_STATES = ["pending", "in_progress", "completed"]
+EDITOR_COMMANDS = {
+    "view": {"path", "view_range"},
+    "create": {"path", "file_text"},
+    "str_replace": {"path", "old_str", "new_str"},
+    "insert": {"path", "insert_line", "insert_text"},
+}
+"""What each command of `text_editor_20250728` comes with; the API gives models no more of it than its type."""
 
 
 @pytest.fixture
@@ -85,11 +127,106 @@ async def test_the_arguments_are_those_that_the_models_know(yard: Yard, family: 
     assert {name: schema["required"] for name, schema in tools.items()} == {name: REQUIRED[name] for name in tools}
 
 
+async def test_the_search_of_later_versions_can_be_turned_on(yard: Yard):
+    yard.file("b.txt", "hello you\nhello me\n")
+    async with open_app(yard, "gemini-tools", enabled_plugins=["grep_search"]) as app:
+        (search,) = [one for one in app.tool_specs(format="mcp") if one["name"] == "grep_search"]
+        found = await app.call_tool(
+            "grep_search", {"pattern": "HELLO", "exclude_pattern": "you", "include_pattern": "b*"}
+        )
+        names = await app.call_tool("grep_search", {"pattern": "hello", "names_only": True})
+        one_each = await app.call_tool("grep_search", {"pattern": "hello", "max_matches_per_file": 1})
+        wrong = await app.call_tool("grep_search", {"pattern": "hello", "exclude_pattern": "("})
+    assert {name: one["type"] for name, one in search["inputSchema"]["properties"].items()} == GREP_SEARCH
+    assert found.text == "b.txt:2:hello me"
+    assert sorted(names.text.split()) == ["a.txt", "b.txt"]
+    assert sorted(one_each.text.split("\n")) == ["a.txt:1:hello", "b.txt:1:hello you"]
+    assert "exclude_pattern: " in wrong.text
+
+
+async def test_a_command_in_the_background_is_a_job_of_the_conversation(yard: Yard):
+    (yard.folder / "sub").mkdir()
+    os.mkfifo(yard.folder / "sub" / "go")
+    async with open_app(yard, "gemini-tools") as app:
+        await app.call_tool("run_shell_command", {"command": "export SEEN=1; cd /"}, session="one")
+        started = await app.call_tool(
+            "run_shell_command",
+            {"command": "echo ${SEEN-fresh} $PWD; cat < go; echo over", "is_background": True, "dir_path": "sub"},
+            session="one",
+        )
+        assert started.text == "job 1 runs in the background; see it with read_background_output"
+        await app.call_tool("run_shell_command", {"command": "echo go on > sub/go"}, session="one")
+        read = await app.call_tool("read_background_output", {"pid": 1, "delay_ms": 60_000}, session="one")
+        listed = await app.call_tool("list_background_processes", {}, session="one")
+        elsewhere = await app.call_tool("list_background_processes", {}, session="other")
+        again = await app.call_tool("read_background_output", {"pid": 1, "lines": 1}, session="one")
+        unknown = await app.call_tool("read_background_output", {"pid": 9}, session="one")
+    stands, *printed = read.text.split("\n")
+    assert stands.startswith("1: ended with status 0"), read
+    assert printed == [f"fresh {yard.folder / 'sub'}", "go on", "over"]
+    assert listed.text.startswith("1: ended")
+    assert elsewhere.text == "no jobs"
+    assert again.text.endswith("\n(no output)")
+    assert "there is no job 9" in unknown.text
+
+
+async def test_what_runs_in_the_background_is_judged_as_what_runs_now(yard: Yard):
+    async with open_app(yard, "gemini-tools", permissions={"deny": ["curl **"]}) as app:
+        for call in ({"command": "curl x"}, {"command": "curl x", "is_background": True}):
+            assert (await app.call_tool("run_shell_command", call)).failure == "denied", call
+
+
+async def test_the_steps_of_a_plan_have_the_states_that_codex_knows(yard: Yard):
+    async with open_app(yard, "codex-tools") as app:
+        (plan,) = [one for one in app.tool_specs(format="mcp") if one["name"] == "update_plan"]
+        step = plan["inputSchema"]["properties"]["plan"]["items"]
+        said = await app.call_tool("update_plan", {"plan": [{"step": one, "status": one} for one in PLAN_STATES]})
+        asked = {"command": ["true"], "sandbox_permissions": "use_default", "prefix_rule": ["true"]}
+        assert (await app.call_tool("shell", asked)).ok
+    assert (step["properties"]["status"]["enum"], step["required"]) == (PLAN_STATES, ["step", "status"])
+    assert said.text == "Plan updated\n[ ] pending\n[~] in_progress\n[x] completed"
+
+
+async def test_each_command_of_the_memory_is_as_the_official_package_types_it(yard: Yard):
+    from anthropic.types import beta
+
+    names = [name for name in dir(beta) if re.fullmatch("BetaMemoryTool20250818[A-Z].+Command", name)]
+    typed = {name: getattr(beta, name).model_fields for name in names}
+    commands = {fields["command"].annotation.__args__[0]: set(fields) - {"command"} for fields in typed.values()}
+    values = {"path": "/memories/a", "old_path": "/memories/a", "new_path": "/memories/b", "file_text": "old\n"}
+    values |= {"old_str": "old", "new_str": "new", "insert_line": 0, "insert_text": "first\n", "view_range": [1, 1]}
+    async with open_app(yard, "claude-tools") as app:
+        (memory,) = [one for one in app.tool_specs(format="mcp") if one["name"] == "memory"]
+        known = memory["inputSchema"]["properties"]
+        assert set(known["command"]["enum"]) == set(commands)
+        assert set(known) == {"command", *set().union(*commands.values())}
+        for command in ("create", "view", "str_replace", "insert", "rename", "delete"):
+            path = {"path": "/memories/b"} if command == "delete" else {}
+            given = {name: values[name] for name in commands[command]} | path
+            result = await app.call_tool("memory", {"command": command, **given})
+            assert result.ok, (command, result)
+
+
+async def test_each_command_of_the_editor_works_with_what_it_comes_with(yard: Yard):
+    values = {"path": "new.txt", "file_text": "old\n", "view_range": [1, -1], "old_str": "old", "new_str": "new"}
+    values |= {"insert_line": 1, "insert_text": "last\n"}
+    async with open_app(yard, "claude-tools") as app:
+        (editor,) = [one for one in app.tool_specs(format="mcp") if one["name"] == "str_replace_based_edit_tool"]
+        known = editor["inputSchema"]["properties"]
+        assert set(known) == {"command", *set().union(*EDITOR_COMMANDS.values())}
+        for command in ("create", "view", "str_replace", "insert"):
+            given = {name: values[name] for name in EDITOR_COMMANDS[command]}
+            result = await app.call_tool("str_replace_based_edit_tool", {"command": command, **given})
+            assert result.ok, (command, result)
+    assert (yard.folder / "new.txt").read_text() == "new\nlast\n"
+
+
 async def test_a_patch_is_free_text_of_a_grammar_where_an_api_has_that(yard: Yard):
     async with open_app(yard, "codex-tools") as app:
         (patch,) = [one for one in app.tool_specs(format="responses") if one["name"] == "apply_patch"]
     assert (patch["type"], patch["format"]["type"], patch["format"]["syntax"]) == ("custom", "grammar", "lark")
-    assert '"*** Begin Patch" LF' in patch["format"]["definition"]
+    marks = ("Begin Patch", "Add File: ", "Delete File: ", "Update File: ", "Move to: ", "End of File", "End Patch")
+    assert all(f'"*** {mark}"' in patch["format"]["definition"] for mark in marks)
 
 
 async def test_claude_gets_its_tools_by_their_types_and_others_as_functions(yard: Yard):

@@ -284,6 +284,35 @@ async def test_a_search_is_the_same_with_and_without_ripgrep(yard: Yard, ours: b
             assert result.text.split("\n") == expected, arguments
 
 
+@pytest.mark.parametrize("ours", [True, False])
+async def test_what_is_no_file_is_not_waited_for_by_a_search(yard: Yard, ours: bool):
+    os.mkfifo(yard.folder / "pipe")
+    async with open_app(yard) as app, asyncio.timeout(PATIENCE):
+        if ours:
+            without_ripgrep(await app._lifecycle.current())
+        found = await app.call_tool("grep", {"pattern": "x", "path": "pipe"}, timeout=2 * PATIENCE)
+        everywhere = await app.call_tool("grep", {"pattern": "hello"}, timeout=2 * PATIENCE)
+    assert "pipe is no" in found.text, found
+    assert everywhere.text == "a.txt:1:hello"
+
+
+async def test_a_search_that_ripgrep_does_not_finish_has_failed(yard: Yard):
+    need("rg")
+    with open(yard.folder / "endless", "wb") as file:
+        file.truncate(1 << 40)
+    async with open_app(yard) as app:
+        found = await app.call_tool("grep", {"pattern": "x", "path": "endless"}, timeout=0.5)
+    assert (found.failure, "did not finish" in found.text) == ("timeout", True), found
+
+
+async def test_what_one_set_of_tools_has_read_another_may_change(yard: Yard):
+    async with open_app(yard, "files:all", "path:${env:BUILTIN_PLUGINS}/claude-tools") as app:
+        assert (await app.call_tool("read", {"file_path": "a.txt"})).ok
+        change = {"command": "str_replace", "path": "a.txt", "old_str": "hello", "new_str": "bye"}
+        changed = await app.call_tool("str_replace_based_edit_tool", change)
+    assert (changed.ok, (yard.folder / "a.txt").read_text()) == (True, "bye\n"), changed
+
+
 async def test_a_path_outside_is_refused_also_by_a_search(yard: Yard):
     (yard.folder / "up").symlink_to("..")
     async with open_app(yard, "files:read") as app:

@@ -9,6 +9,7 @@ import pytest
 
 from mcp_servers import ECHO_SERVER, logging_server, thin_server
 from support import PATIENCE, command_lines, is_alive
+from toolyard.kinds.mcp import source
 from toolyard.kinds.mcp.health import FREE_TRIES, LONGEST_PAUSE, ServerHealth
 from yard import Yard
 
@@ -186,3 +187,32 @@ serve([({"name": run.__name__, "inputSchema": {"type": "object"}}, run) for run 
             await asyncio.to_thread((yard.folder / "go").write_text, "went on")
             assert (await waiting).text == "went on"
         assert command_lines(str(yard.folder / "server.py")) == []
+
+
+async def test_a_server_that_does_not_say_what_it_offers_holds_up_nobody(yard: Yard, monkeypatch):
+    hangs = thin_server(yard, "import time\ntime.sleep(3600)", file="hangs.py", name="hangs")
+    sound = thin_server(yard, ECHO_SERVER, file="sound.py", name="sound")
+    monkeypatch.setattr(source, "FIRST_ANSWER", 0.1)
+    async with yard.app(hangs) as app:
+        (problem,) = app.problems()
+        assert "'hangs' has not said yet what it offers" in problem.message
+        (server,) = await app.servers()
+        assert (await server.status(start=False)).state == "asked"
+    monkeypatch.setattr(source, "FIRST_ANSWER", 3600)  # from now on it is known, and not waited for
+    async with asyncio.timeout(PATIENCE), yard.app(sound, hangs) as app:
+        assert [spec.name for spec in app.tool_specs()] == ["echo"]
+        await app.refresh()
+        assert [problem.severity for problem in app.problems()] == ["warning"]
+    assert command_lines(str(yard.folder / "hangs.py")) == []
+
+
+async def test_a_server_that_answers_late_is_taken_in_when_it_does(yard: Yard, monkeypatch):
+    late = "import os, time\nwhile not os.path.exists('@/go'):\n    time.sleep(0.01)\n" + ECHO_SERVER
+    monkeypatch.setattr(source, "FIRST_ANSWER", 0.1)
+    async with asyncio.timeout(PATIENCE), yard.app(logging_server(yard, late)) as app:
+        assert app.tool_specs() == []
+        changes = app.watch(seconds=PATIENCE)
+        yard.file("go", "")
+        await anext(changes)
+        assert [spec.name for spec in app.tool_specs()] == ["echo"]
+        assert app.problems() == []

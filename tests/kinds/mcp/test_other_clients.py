@@ -9,6 +9,7 @@ import pytest
 
 from mcp_servers import ECHO_SERVER, thin_server
 from toolyard.config.document import Document, Place
+from toolyard.kinds.mcp.author import McpAuthoring
 from toolyard.kinds.mcp.kind import McpServers
 from toolyard.kinds.mcp.other_clients.files import decoded
 from toolyard.kinds.mcp.other_clients.plain_yaml import read_yaml
@@ -210,3 +211,24 @@ async def test_a_server_of_a_client_s_file_can_be_called(yard: Yard, entry):
         assert (await app.call_tool("echo", {"value": "x"})).text == "x", "the file is the whole configuration"
     async with yard.app({"mcpServers": block}) as app:
         assert (await app.call_tool("echo", {"value": "x"})).text == "x", "pasted as it is"
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "ours"),
+    [
+        ("toolyard", {"command": "/opt/bin/toolyard", "args": ["serve", "--mcp", "stdio"]}, True),
+        ("mine", {"command": ["toolyard", "--config", "a.json", "serve", "--mcp", "stdio"]}, True),
+        ("toolyard", {"type": "http", "url": "http://127.0.0.1:8626/mcp"}, True),
+        ("toolyard", {"httpUrl": "http://localhost:1/mcp/agent"}, True),
+        ("toolyard", {"url": "https://example.com/mcp"}, False),
+        ("other", {"url": "http://127.0.0.1:8626/mcp"}, False),
+        ("serve", {"command": "npx", "args": ["serve", "--mcp"]}, False),
+    ],
+)
+def test_our_own_entry_in_a_client_s_file_is_known(tmp_path: Path, name, entry, ours):
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {name: entry, "more": {"command": "npx"}}}))
+    found = [one.what for one in McpAuthoring().discover(tmp_path, [], ".")]
+    assert found == ([] if ours else [f"MCP server '{name}'"]) + ["MCP server 'more'"]
+    at = Place(Document(tmp_path / "toolyard.json", "{}", {}), ())
+    loaded = McpServers().read({"mcp": {"file": ".mcp.json"}}, at)
+    assert [one.name for one in loaded.references] == ([] if ours else [name]) + ["more"]

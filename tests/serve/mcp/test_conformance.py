@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from conformance import SUITE, newer_node
 from mcp_serving import serving
-from suite_tools import ASKED_ABOUT, TOOLS
 from support import ROOT
 from toolyard.serve.mcp.http.listening import Address
 
 pytestmark = pytest.mark.anyio
+SOURCE = Path(__file__).parents[2] / "mcp_servers" / "suite_server.py"
 BASELINE = Path(__file__).with_name("not_conforming.yml")
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-async def test_all_that_is_offered_conforms(yard, revision):
+@pytest.mark.parametrize(("revision", "era"), [("2025-11-25", "handshake"), ("2026-07-28", "stateless")])
+async def test_all_that_is_offered_conforms(yard, revision, era):
+    """What the suite looks for comes from an MCP server of the same era, behind ours."""
     node = newer_node()
-    config = {"plugins": [], "permissions": {"ask": [{"tool": name} for name in ASKED_ABOUT]}}
-    async with serving(config, yard.folder, address=Address(), tools=TOOLS) as address:
+    config = {"plugins": [{"mcp": {"command": [sys.executable, str(SOURCE), era], "name": "suite"}}]}
+    async with serving(config, yard.folder, address=Address()) as address:
         suite = await asyncio.create_subprocess_exec(
             *(node, SUITE, "server", "--url", address.url, "--requirements", revision),
             *("--expected-failures", BASELINE),

@@ -83,6 +83,17 @@ def entry_at(packs: Packs, root: Digest, path: str) -> TreeEntry | None:
     return listing.get(os.fsencode(name))
 
 
+def of_paths(changes: Sequence[Change], paths: Sequence[str]) -> list[Change]:
+    """Those of some paths and of what is below them, and the folders that have to be there for them."""
+    made = [change.path for change in changes if change.after is not None and is_among(change.path, paths)]
+
+    def is_needed(change: Change) -> bool:
+        is_new = isinstance(change.after, FolderEntry) and not isinstance(change.before, FolderEntry)
+        return is_new and any(path.startswith(f"{change.path}/") for path in made)
+
+    return [change for change in changes if is_among(change.path, paths) or is_needed(change)]
+
+
 def is_among(path: str, paths: Sequence[str]) -> bool:
     """Whether a path is one of some, or below one."""
     return any(path == one or path.startswith(f"{one}/") for one in paths)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.agents.checkpoints.changes import differences, is_among, listing_of, unified_diff
+from toolyard.agents.checkpoints.changes import differences, listing_of, of_paths, unified_diff
 from toolyard.agents.checkpoints.coverage import Coverage, LeftOut, workspace_refusal
 from toolyard.agents.checkpoints.objects import Digest, FileEntry, FolderEntry
 from toolyard.agents.checkpoints.packs import Packs
 from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
+from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.locks import try_lock
 
@@ -107,7 +108,7 @@ class CheckpointStore:
         found = []
         for file in self._records.glob("*.json"):
             with contextlib.suppress(OSError, msgspec.MsgspecError):
-                found.append(msgspec.json.decode(file.read_bytes(), type=Checkpoint))
+                found.append(decode_json(file.read_bytes(), Checkpoint))
         return sorted(found, key=lambda one: one.number)
 
     def find(self, id: str) -> Checkpoint:
@@ -120,8 +121,8 @@ class CheckpointStore:
     def changes(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> list[Change]:
         """What differs between two states, of these paths or all."""
         self._packs.reread()
-        found = differences(self._packs, before.root_digest, after.root_digest)
-        return [change for change in found if not paths or is_among(change.path, paths)]
+        found = list(differences(self._packs, before.root_digest, after.root_digest))
+        return of_paths(found, paths) if paths else found
 
     def diff(self, before: Checkpoint, after: Checkpoint, paths: Sequence[str] = ()) -> str:
         """The same as a patch."""
@@ -144,13 +145,13 @@ class CheckpointStore:
         with self._locked():
             safety = self._keep(session, f"before going back to {target.id}", without)
             journal = Unfinished(target=target.id, safety=safety.id, paths=tuple(paths))
-            replace_file(self._journal, msgspec.json.encode(journal), durable=True)
+            replace_file(self._journal, encode_json(journal), durable=True)
             return self._carry_out(safety, safety, target, paths)
 
     def unfinished(self) -> Unfinished | None:
         """A way back that was begun and did not end."""
         try:
-            return msgspec.json.decode(self._journal.read_bytes(), type=Unfinished)
+            return decode_json(self._journal.read_bytes(), Unfinished)
         except (OSError, msgspec.MsgspecError):
             return None
 
@@ -222,13 +223,13 @@ class CheckpointStore:
             label=label,
             left_out=tuple(scan.left_out),
         )
-        replace_file(self._record_of(made), msgspec.json.encode(made), durable=True)
+        replace_file(self._record_of(made), encode_json(made), durable=True)
         return made
 
     def _last(self) -> Checkpoint | None:
         names = sorted(file.name for file in self._records.glob("*.json"))
         try:
-            return msgspec.json.decode((self._records / names[-1]).read_bytes(), type=Checkpoint) if names else None
+            return decode_json((self._records / names[-1]).read_bytes(), Checkpoint) if names else None
         except (OSError, msgspec.MsgspecError):
             return next(reversed(self.checkpoints()), None)
 

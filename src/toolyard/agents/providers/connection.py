@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -57,7 +58,7 @@ class Connection:
         limits = httpx2.Timeout(CONNECT_SECONDS, read=sent.first_byte_seconds, pool=None)
         try:
             async with client.stream(
-                "POST", sent.url, content=sent.body, headers=dict(sent.headers), timeout=limits
+                "POST", parsed(sent.url), content=sent.body, headers=dict(sent.headers), timeout=limits
             ) as response:
                 if response.status_code != 200:
                     body = await start_of(response, LONGEST_ERROR)
@@ -95,6 +96,14 @@ class Connection:
                 message = f"{service} cannot be asked by the proxy or the certificates that the environment names"
                 raise failure("setup", message) from None
         return self._client
+
+
+@lru_cache(maxsize=32)
+def parsed(url: str) -> httpx2.URL:
+    """An address, which is the same for every request to a service."""
+    import httpx2
+
+    return httpx2.URL(url)
 
 
 def broken(error: Exception, service: str) -> Exception:

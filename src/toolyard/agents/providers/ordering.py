@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolyard.core.tool import ToolCall
 
 INTERRUPTED = "Interrupted: this call was not run to its end, and it is not known how far it came."
+GO_ON = "Go on."
+"""Said where an answer is the last message and should go on, which not every service takes."""
 ANY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 

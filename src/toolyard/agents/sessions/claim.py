@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+LOCKS = "locks"
+"""The folder beside the file of the sessions that has a file for each that was ever open."""
+
+
 class SessionTaken(StoreError):
     """Another process works on the session."""
 
@@ -21,7 +25,8 @@ class SessionClaim:
 
     def __init__(self, folder: Path, session: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._fd = os.open(folder / f"{session}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._path = folder / f"{session}.lock"
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -31,6 +36,10 @@ class SessionClaim:
             raise SessionTaken(f"{by} works on the session '{session}'") from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+
+    def remove(self) -> None:
+        """Leave nothing behind of a session that is gone; it stays held."""
+        self._path.unlink(missing_ok=True)
 
     def release(self) -> None:
         """Let others have it."""

@@ -1,21 +1,17 @@
-"""The SQLite file of all sessions: its tables, and the one thread of a process that writes it."""
+"""The SQLite file of all sessions: its tables, and how it is opened."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import queue
-import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
-import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from pathlib import Path
 
-Given = TypeVar("Given")
 PATIENCE_MS = 10_000
 """How long a write waits for another process's."""
 MARKS = "('prompt', 'shortened', 'rewound')"
@@ -65,95 +61,30 @@ def connect(path: Path) -> apsw.Connection:
     return connection
 
 
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """What is done within is done as a whole, or not at all.
+
+    It claims the file at once: what reads first and then finds that another process wrote fails, however patient it is.
+    And it is begun and ended by statements, since apsw's own way lets no other thread work while it waits.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 def bring_up_to_date(connection: apsw.Connection) -> None:
     """Make the tables, or add what this version has more of; one process does it, others wait and find it done."""
-    connection.execute("BEGIN IMMEDIATE")
-    version = connection.pragma("user_version")
-    if version == 0:
-        connection.execute(SCHEMA)
-    elif version == 1:
-        connection.execute(SINCE_VERSION_1)
-    connection.execute(INDEX)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("COMMIT")
-
-
-class Task(msgspec.Struct, kw_only=True):
-    """Something to be written, and who waits for it."""
-
-    action: Any
-    durable: bool
-    loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[Any]
-
-
-class WriterThread:
-    """The one thread of a process that writes; whatever waits at the same time goes into one transaction."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._synchronous = ""
-        self._thread = threading.Thread(target=self._work, name="toolyard-store", daemon=True)
-        self._thread.start()
-
-    async def run(self, action: Callable[[apsw.Connection], Given], *, durable: bool) -> Given:
-        """Carry out an action in a transaction; what it returns."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Given] = loop.create_future()
-        self._tasks.put(Task(action=action, durable=durable, loop=loop, done=done))
-        # Who stops waiting does not take back what was asked: a result that is on its way must not get lost.
-        return await asyncio.shield(done)
-
-    def close(self) -> None:
-        self._tasks.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        connection = connect(self._path)
-        while (first := self._tasks.get()) is not None:
-            batch, ended = [first], False
-            while not self._tasks.empty():
-                if (task := self._tasks.get()) is None:
-                    ended = True
-                    break
-                batch.append(task)
-            self._carry_out(connection, batch)
-            if ended:
-                break
-        connection.close()
-
-    def _carry_out(self, connection: apsw.Connection, batch: list[Task]) -> None:
-        """All tasks in one transaction; when one fails, each in one of its own, so that it fails alone."""
-        wanted = "FULL" if any(task.durable for task in batch) else "NORMAL"
-        try:
-            if wanted != self._synchronous:
-                connection.execute(f"PRAGMA synchronous = {wanted}")
-                self._synchronous = wanted
-            with connection:
-                results = [task.action(connection) for task in batch]
-        except Exception as error:
-            if len(batch) > 1:
-                for task in batch:
-                    self._carry_out(connection, [task])
-                return
-            told = StoreError(f"{self._path}: {error}") if isinstance(error, apsw.Error) else error
-            tell(batch[0], None, told)
-        else:
-            for task, result in zip(batch, results, strict=True):
-                tell(task, result, None)
-
-
-def tell(task: Task, result: Any, error: Exception | None) -> None:
-    def settle() -> None:
-        if task.done.done():
-            return
-        if error is not None:
-            task.done.set_exception(error)
-        else:
-            task.done.set_result(result)
-
-    try:
-        task.loop.call_soon_threadsafe(settle)
-    except RuntimeError:  # its loop is closed: nobody waits any more
-        return
+    with transaction(connection):
+        version = connection.pragma("user_version")
+        if version == 0:
+            connection.execute(SCHEMA)
+        elif version == 1:
+            connection.execute(SINCE_VERSION_1)
+        connection.execute(INDEX)
+        connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.agents.checkpoints.store import CheckpointError, CheckpointStore, workspace_name
+from toolyard.agents.sessions.claim import LOCKS, SessionClaim
 from toolyard.agents.sessions.events import CallBegan, Rewound, TurnEnded
 from toolyard.agents.sessions.store import SessionStore
 
@@ -20,10 +21,15 @@ FOLDER = "checkpoints"
 
 
 async def delete_session(store: SessionStore, id: str) -> int:
-    """Remove a session; the number of bytes that its states had to themselves."""
-    workspace = store.session(id).workspace
-    await store.delete(id)
-    return await asyncio.to_thread(collect_states, store.path, workspace)
+    """Remove a session; the number of bytes that its states had to themselves. SessionTaken while somebody uses it."""
+    row = store.session(id)
+    claim = SessionClaim(store.path.parent / LOCKS, row.id)
+    try:
+        await store.delete(row.id)
+        claim.remove()
+    finally:
+        claim.release()
+    return await asyncio.to_thread(collect_states, store.path, row.workspace)
 
 
 def collect_states(sessions: Path, workspace: str) -> int:

@@ -60,6 +60,11 @@ class EventLog:
             return self._store.events(self.session, after=after)
         return [one for one in self.events if one.seq > after]
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event; 0 before there is one."""
+        return self.events[-1].seq if self.events else 0
+
     def history(self) -> History:
         """What the conversation is now."""
         return self._fold.history()
@@ -73,11 +78,14 @@ class EventLog:
         return next((one.seq for one in since_answer(self.events)), 0)
 
     async def record(self, *events: SessionEvent, durable: bool = True) -> None:
-        """Keep events and tell them."""
+        """Keep events and tell them; whoever stops waiting for it does not undo it."""
         if isinstance(events[-1], TurnEnded | TurnWaits):
             self.state = "idle" if isinstance(events[-1], TurnEnded) else "waiting"
-        stored = await self._store.append(self.session, events, durable=durable, state=self.state)
-        if any(isinstance(event, Rewound) for event in events):  # it may lead to before what was read
+        await self._store.append(self.session, events, durable=durable, state=self.state, then=self._take)
+
+    def _take(self, stored: list[Stored]) -> None:
+        """What is kept from now on belongs to the conversation."""
+        if any(isinstance(one.event, Rewound) for one in stored):  # it may lead to before what was read
             self._read(needed_events(self._store, self.session))
         else:
             self.events += stored

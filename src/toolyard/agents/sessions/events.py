@@ -124,6 +124,10 @@ class Rewound(msgspec.Struct, frozen=True, kw_only=True, tag="rewound"):
     """The state that the workspace went back to, if it did."""
     safety: str | None = None
     """The state that it had before, for going forward again."""
+    paths: tuple[str, ...] = ()
+    """Which files went back, if not all."""
+    redoes: int = 0
+    """The number of an earlier way back that this one takes back: what that one left out counts again."""
 
 
 class MetadataSet(msgspec.Struct, frozen=True, kw_only=True, tag="metadata"):

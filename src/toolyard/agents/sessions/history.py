@@ -11,6 +11,7 @@ from toolyard.agents.sessions.events import (
     CallAnswered,
     CallBegan,
     ContextShortened,
+    MetadataSet,
     PartialAnswer,
     PromptGiven,
     Rewound,
@@ -173,15 +174,36 @@ class HistoryFold:
 
 
 def effective(stored: Iterable[Stored]) -> list[Stored]:
-    """The events that still count: what was gone back from does not."""
+    """The events that still count: what was gone back from does not, unless that was taken back."""
     kept: list[Stored] = []
+    before: dict[int, list[Stored]] = {}
     for one in stored:
-        if isinstance(one.event, Rewound):
-            target = one.event.to
-            kept = [earlier for earlier in kept if earlier.seq < target]
-        else:
+        if not isinstance(one.event, Rewound):
             kept.append(one)
+        elif one.event.redoes:
+            kept = [*before.get(one.event.redoes, kept)]
+        else:
+            before[one.seq] = kept
+            kept = [earlier for earlier in kept if earlier.seq < one.event.to]
     return kept
+
+
+def last_way_back(stored: Sequence[Stored]) -> Stored | None:
+    """The way back that can be taken back: nothing was said or done since, but for others that were taken back."""
+    redone: set[int] = set()
+    for one in reversed(stored):
+        match one.event:
+            case MetadataSet():
+                continue
+            case Rewound(redoes=earlier) if earlier:
+                redone.add(earlier)
+            case Rewound() if one.seq not in redone:
+                return one
+            case Rewound():
+                continue
+            case _:
+                break
+    return None
 
 
 def last_shortenings(events: Sequence[Stored]) -> tuple[ContextShortened | None, int]:

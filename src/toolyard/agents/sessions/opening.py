@@ -9,7 +9,7 @@ from toolyard.agents.application_plugins import EventWatchers, told_to
 from toolyard.agents.checkpoints.coverage import Coverage
 from toolyard.agents.model_choice import settings_in
 from toolyard.agents.session import AgentSession, SessionParts
-from toolyard.agents.sessions.claim import SessionClaim
+from toolyard.agents.sessions.claim import LOCKS, SessionClaim
 from toolyard.agents.sessions.questions import subagent_session
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
@@ -87,7 +87,7 @@ class Sessions:
         model: str | None = None,
         caller: AgentSession | None = None,
     ) -> AgentSession:
-        claim = SessionClaim(self._folder / "locks", row.id)
+        claim = SessionClaim(self._folder / LOCKS, row.id)
         parts = SessionParts(
             id=row.id,
             agent=agent,

@@ -1,7 +1,7 @@
 """One SQLite file for all sessions: events that are only ever added, each with a number within its session.
 
-One thread writes for the whole process. What has to be on the disk before something is done is asked for as *durable*;
-several that are asked for at the same time share one write.
+What has to be on the disk before something is done is asked for as *durable*; a thread writes it, and several that are
+asked for at the same time share one write.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from toolyard.agents.sessions.database import MARKS, StoreError, WriterThread, connect
+from toolyard.agents.sessions.database import MARKS, StoreError, connect
 from toolyard.agents.sessions.events import SessionEvent, Stored
+from toolyard.agents.sessions.writer import Write, Writer
+from toolyard.core.lossless_json import decode_json, encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +30,24 @@ Given = TypeVar("Given")
 SessionState = Literal["idle", "working", "waiting"]
 ENCODER = msgspec.json.Encoder()
 DECODER = msgspec.json.Decoder(SessionEvent)
-COLUMNS = "id, agent, title, state, created, updated, last_seq, workspace, forked_from, metadata, parent"
+SMALL = 1 << 16
+"""Bytes that are written faster than a thread is told to."""
+NAMES = (
+    "id",
+    "agent",
+    "title",
+    "state",
+    "created",
+    "updated",
+    "last_seq",
+    "workspace",
+    "forked_from",
+    "metadata",
+    "parent",
+)
+COLUMNS = ", ".join(NAMES)
+INSERT_SESSION = f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - our own names
+INSERT_EVENT = "INSERT INTO events (session, seq, time, kind, data) VALUES (?,?,?,?,?)"
 
 
 class UnknownSession(StoreError):
@@ -67,7 +86,7 @@ class SessionStore:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
         self._reader = connect(path)
-        self._writer: WriterThread | None = None
+        self._writer: Writer | None = None
 
     async def create(
         self,
@@ -83,24 +102,39 @@ class SessionStore:
         id, now = id or uuid.uuid4().hex, time.time()
         values = (id, agent, title, "idle", now, now, 0, workspace, forked_from, "{}", parent)
 
-        def insert(connection: apsw.Connection) -> None:
-            connection.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values)  # noqa: S608
-
-        await self._write(insert, durable=True)
+        await self._write(lambda connection: connection.execute(INSERT_SESSION, values), durable=True)
         return self.session(id)
 
     async def append(
-        self, session: str, events: Sequence[SessionEvent], *, durable: bool = False, state: SessionState = "idle"
+        self,
+        session: str,
+        events: Sequence[SessionEvent],
+        *,
+        durable: bool = False,
+        state: SessionState = "idle",
+        then: Callable[[list[Stored]], None] | None = None,
     ) -> list[Stored]:
         """Add events to a session; when this returns no end of the process loses them, and none of the machine durable
-        ones.
+        ones. `then` hears of them in any case, in their order.
         """
-        now = time.time()
+        now, data = time.time(), [encoded(event) for event in events]
 
         def insert(connection: apsw.Connection) -> list[Stored]:
-            return insert_events(connection, session, events, now, state)
+            return insert_events(connection, session, list(zip(events, data, strict=True)), now, state)
 
-        return await self._write(insert, durable=durable)
+        return await self._write(insert, durable=durable, small=sum(map(len, data)) <= SMALL, then=then)
+
+    async def take_in(self, row: SessionRow, events: Sequence[Stored]) -> SessionRow:
+        """A session with all that happened in it, as it was elsewhere; it is there whole, or not at all."""
+        values = (*(getattr(row, name) for name in NAMES[:-2]), ENCODER.encode(row.metadata).decode(), row.parent)
+        rows = [(row.id, one.seq, one.time, kind_of(one.event), encoded(one.event)) for one in events]
+
+        def insert(connection: apsw.Connection) -> None:
+            connection.execute(INSERT_SESSION, values)
+            connection.executemany(INSERT_EVENT, rows)
+
+        await self._write(insert, durable=True)
+        return self.session(row.id)
 
     async def update(self, session: str, *, title: str | None = None, metadata: JsonObject | None = None) -> None:
         """Change what the list shows of a session."""
@@ -157,19 +191,19 @@ class SessionStore:
         """What happened in a session, in order."""
         sql = "SELECT seq, time, data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq"
         found = self._reader.execute(sql, (session, after, upto if upto is not None else 1 << 60))
-        return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+        return [Stored(seq=seq, time=at, event=decoded_event(data)) for seq, at, data in found]
 
     def marks(self, session: str) -> list[Stored]:
         """The events that count also where a summary stands for others: what was said, summaries, ways back."""
         sql = f"SELECT seq, time, data FROM events WHERE session = ? AND kind IN {MARKS} ORDER BY seq"  # noqa: S608
         found = self._reader.execute(sql, (session,))
-        return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+        return [Stored(seq=seq, time=at, event=decoded_event(data)) for seq, at, data in found]
 
     def events_of(self, *kinds: str) -> Iterator[SessionEvent]:
         """What happened of some kinds, in all sessions."""
         marks = ",".join("?" for _ in kinds)
         rows = self._reader.execute(f"SELECT data FROM events WHERE kind IN ({marks})", kinds)  # noqa: S608 - no values
-        return (DECODER.decode(data) for (data,) in rows)
+        return (decoded_event(data) for (data,) in rows)
 
     def last_turn(self, session: str) -> int:
         """The number of the event at which the last turn began; 0 before there is one."""
@@ -203,29 +237,56 @@ class SessionStore:
         self._reader.close()
 
     def _rows(self, sql: str, values: tuple[object, ...]) -> Iterator[SessionRow]:
-        names = [name.strip() for name in COLUMNS.split(",")]
         for row in self._reader.execute(sql, values):
-            known = dict(zip(names, row, strict=True))
+            known = dict(zip(NAMES, row, strict=True))
             yield msgspec.convert(known | {"metadata": msgspec.json.decode(known["metadata"])}, SessionRow)
 
-    async def _write(self, action: Callable[[apsw.Connection], Given], *, durable: bool = False) -> Given:
+    async def _write(
+        self,
+        action: Callable[[apsw.Connection], Given],
+        *,
+        durable: bool = False,
+        small: bool = False,
+        then: Callable[[Given], None] | None = None,
+    ) -> Given:
         if self._writer is None:
-            self._writer = WriterThread(self.path)
-        return await self._writer.run(action, durable=durable)
+            self._writer = Writer(self.path)
+        return await self._writer.run(Write(action=action, durable=durable, then=then), small=small)
+
+
+def encoded(event: SessionEvent) -> bytes:
+    """An event as it is kept, also where a tool gave back half a character."""
+    try:
+        return ENCODER.encode(event)
+    except UnicodeEncodeError:
+        return encode_json(event)
+
+
+def decoded_event(data: bytes) -> SessionEvent:
+    event: SessionEvent
+    try:
+        event = DECODER.decode(data)
+    except msgspec.DecodeError:
+        event = msgspec.convert(decode_json(data, dict), SessionEvent)
+    return event
 
 
 def insert_events(
-    connection: apsw.Connection, session: str, events: Sequence[SessionEvent], now: float, state: SessionState
+    connection: apsw.Connection,
+    session: str,
+    events: Sequence[tuple[SessionEvent, bytes]],
+    now: float,
+    state: SessionState,
 ) -> list[Stored]:
     row = connection.execute("SELECT last_seq FROM sessions WHERE id = ?", (session,)).fetchone()
     if row is None:
         raise UnknownSession(f"'{session}': there is no such session")
-    stored = [Stored(seq=row[0] + number, time=now, event=event) for number, event in enumerate(events, 1)]
-    rows = [(session, one.seq, now, kind_of(one.event), ENCODER.encode(one.event)) for one in stored]
-    connection.executemany("INSERT INTO events (session, seq, time, kind, data) VALUES (?,?,?,?,?)", rows)
+    numbered = list(enumerate(events, row[0] + 1))
+    rows = [(session, seq, now, kind_of(event), data) for seq, (event, data) in numbered]
+    connection.executemany(INSERT_EVENT, rows)
     sql = "UPDATE sessions SET last_seq = ?, updated = ?, state = ? WHERE id = ?"
-    connection.execute(sql, (row[0] + len(stored), now, state, session))
-    return stored
+    connection.execute(sql, (row[0] + len(rows), now, state, session))
+    return [Stored(seq=seq, time=now, event=event) for seq, (event, _) in numbered]
 
 
 def index_words(connection: apsw.Connection) -> bool:
@@ -236,7 +297,7 @@ def index_words(connection: apsw.Connection) -> bool:
     new = list(connection.execute(sql, (start,)))
     if not new:
         return False
-    words = [(text, session, seq) for _, session, seq, data in new if (text := words_of(DECODER.decode(data)))]
+    words = [(text, session, seq) for _, session, seq, data in new if (text := words_of(decoded_event(data)))]
     connection.executemany("INSERT INTO words (text, session, seq) VALUES (?,?,?)", words)
     connection.execute("UPDATE indexed SET upto = ?", (new[-1][0],))
     return True

@@ -14,7 +14,7 @@ from toolyard.core.content import text_of
 from toolyard.core.conversation import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from toolyard.agents.sessions.events import Stored
     from toolyard.agents.sessions.store import SessionRow
@@ -38,9 +38,9 @@ def as_trajectory(row: SessionRow, events: Iterable[Stored]) -> dict[str, Any]:
                 made |= {"tool_calls": [call_of(call) for call in message.calls] or None}
                 made |= {"metrics": metrics_of(message.usage)}
                 steps.append({key: value for key, value in made.items() if value is not None})
-            case CallAnswered(answer=answer) if steps:
+            case CallAnswered(answer=answer) if (caller := last_agent(steps)) is not None:
                 result = {"source_call_id": answer.call_id, "content": text_of(answer.content)}
-                steps[-1].setdefault("observation", {"results": []})["results"].append(result)
+                caller.setdefault("observation", {"results": []})["results"].append(result)
             case _:
                 pass
     for number, made in enumerate(steps, 1):
@@ -68,6 +68,11 @@ def as_trajectory(row: SessionRow, events: Iterable[Stored]) -> dict[str, Any]:
 def step(one: Stored, source: str, text: str) -> dict[str, Any]:
     at = datetime.fromtimestamp(one.time, UTC).isoformat()
     return {"step_id": 0, "timestamp": at, "source": source, "message": text}
+
+
+def last_agent(steps: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last answer, to which results belong, also where somebody said something meanwhile."""
+    return next((one for one in reversed(steps) if one["source"] == "agent"), None)
 
 
 def call_of(call: ToolCall) -> dict[str, Any]:

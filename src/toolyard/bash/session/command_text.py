@@ -7,6 +7,8 @@ import re
 MOST_PLAIN = 1000
 MOST_INLINE = 200
 """Bytes of a text that are sent with the command: bash reads those one by one, and a file is cheaper for more."""
+FIRST_KEPT = 10
+"""bash keeps descriptors for later from here on."""
 MOST_GROUPED = 16000
 """The same for a text that can be sent in no other way; far less than a pipe holds."""
 PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
@@ -28,13 +30,16 @@ DEFINES = re.compile(
 LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
 SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
 EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
+FATAL_MESSAGE = re.compile(r"^\S.*\bline (\d+): ([^\s:]+): ([^\n]*)\n?\Z", re.MULTILINE)
+REPLACES_SHELL = re.compile(r"\bexec\s+(?!\d*[<>&]|\{\w+\}[<>])\S")
 STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
 BREAKS_COUNTING = re.compile(
-    r"posix|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b",
-    re.IGNORECASE,
+    r"\bposix\b|POSIXLY_CORRECT|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b"
 )
 BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
 """What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
+NAMES_HIGH = re.compile(r"(?<![\w.$/-])[1-9]\d(?=[<>])|(?<=[<>]&)[1-9]\d(?!\d)")
+"""A descriptor of two digits that is opened or used: from 10 on bash keeps its own while it runs a text."""
 TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
 BREAKS_INTEGRATION = re.compile(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
@@ -75,6 +80,13 @@ def lists_traps(text: str) -> bool:
     return "trap" in text and LISTS_TRAPS.search(text) is not None
 
 
+def may_lose_state(text: str) -> bool:
+    """Whether a text may end its shell without the trap that saves its state: with another, or with none."""
+    if "trap" in text and (SETS_EXIT_TRAP.search(text) or LISTS_TRAPS.search(text)):
+        return True
+    return "exec" in text and REPLACES_SHELL.search(text) is not None
+
+
 def has_open_substitution(text: str) -> bool:
     """Whether `$(` or `<(` has no end. After such a text bash would go on with its own memory broken."""
     if text.count("(") == text.count(")"):
@@ -98,9 +110,29 @@ def may_exit(text: str) -> bool:
     return EXITS.search(text) is not None
 
 
+def ends_in_what_is_fatal(output: str, text: str) -> bool:
+    """Whether the last thing that was printed is bash's complaint of what stops a script, and no `exit` is in its line.
+
+    A child may have complained so, and the shell then have left; most often that is one line.
+    """
+    found = FATAL_MESSAGE.search(output)
+    if found is None:
+        return False
+    line, name, message = found.groups()
+    lines = text.splitlines()
+    there = lines[int(line) - 1] if 0 < int(line) <= len(lines) else ""
+    is_meant = message == "unbound variable" or re.search(r"\$\{" + re.escape(name) + r":?\?", text) is not None
+    return is_meant and re.search(r"\bexit\b", there) is None
+
+
 def may_break_counting(text: str) -> bool:
     """Whether a text may turn POSIX mode on, or make LINENO something else."""
     return BREAKS_COUNTING.search(text) is not None
+
+
+def high_descriptors(text: str) -> range:
+    """Those that a text may want for itself, up to the highest that it names."""
+    return range(FIRST_KEPT, max(map(int, NAMES_HIGH.findall(text)), default=0) + 1)
 
 
 def may_trace(text: str) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import (
     MOST_GROUPED,
     MOST_INLINE,
     has_open_substitution,
+    high_descriptors,
+    may_break_counting,
     may_break_integration,
     may_stop_running,
     may_trace,
@@ -20,6 +23,8 @@ from toolyard.bash.session.shell_integration import Evaluation
 from toolyard.errors import ShellError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from toolyard.bash.session.control_channel import ControlChannel
     from toolyard.bash.session.shell_integration import ShellIntegration
     from toolyard.process.private_folders import PrivateFolder
@@ -38,7 +43,15 @@ NEVER_FAILS = frozenset({":", "true", "false", "echo"})
 class CommandWriter:
     """All lines end with the request for a record of the number that is given."""
 
-    def __init__(self, control: ControlChannel, integration: ShellIntegration, folder: PrivateFolder) -> None:
+    def __init__(
+        self,
+        control: ControlChannel,
+        integration: ShellIntegration,
+        folder: PrivateFolder,
+        open_files: Callable[[], Collection[int] | None],
+    ) -> None:
+        """`open_files` tells the shell's descriptors, or None where they cannot be seen."""
+        self._open_files = open_files
         self._control = control
         self._integration = integration
         self._folder = folder
@@ -69,18 +82,20 @@ class CommandWriter:
         before = self._counting(before + prepare, own_lines)
         if not integration.has_standard_words or LAST_STATUS.search(text):
             run = (b"(exit %d);" % last_status if last_status else b"((1));") + run  # after a request it is always 1
-        is_grouped = run.endswith(b"\n}")
+        has_trap = not integration.saves_state or sets_exit_trap(text)
+        # What drops a group leaves its streams as they are.
+        moves_streams = has_trap or run.endswith(b"\n}")
+        with_own_streams = partial(self._at_exit, own_lines=own_lines) if has_trap else with_streams
+        run = with_own_streams(run, stdin=stdin, output=output)
+        if may_break_counting(text):
+            self._control.can_count = False
+        if not moves_streams:
+            return before + run + self._control.ask_and_count(number) + after
         back = b"exec 2>&%d %d>&- >/dev/null 249<%b 249<&-" % (SPARE, SPARE, self._script.word)
         ask = b"2>&%d %b" % (SPARE, self._control.ask(number).strip())
-        if not integration.saves_state or sets_exit_trap(text):
-            run = self._at_exit(run, own_lines, stdin=stdin, output=output)
-            return before + run + ask + b"\n" + back + b"\n" + after
-        run = with_streams(run, stdin=stdin, output=output)
-        if is_grouped:  # what drops a group leaves its streams as they are
-            return before + run + ask + b"\n" + back + b"\n" + after
-        return before + run + self._control.ask_and_count(number) + after
+        return before + run + ask + b"\n" + back + b"\n" + after
 
-    def _at_exit(self, run: bytes, own_lines: int, *, stdin: bytes, output: bytes) -> bytes:
+    def _at_exit(self, run: bytes, *, own_lines: int, stdin: bytes, output: bytes) -> bytes:
         """The same for a shell that a trap of the user's may end, which prints where the shell itself prints by then.
 
         So that is the command's output for that long, beginning in a line that does not count.
@@ -100,22 +115,30 @@ class CommandWriter:
             return self._integration.evaluating_apart(data)
         if has_open_substitution(text):
             return self._integration.evaluating_with_care(data)
-        if len(data) <= MOST_INLINE:
+        free = self._to_leave_free(text)
+        if len(data) <= MOST_INLINE and not free:
             return self._integration.evaluating(data)
         self._script.write(data + b"\0")
-        return self._integration.evaluating_file(self._script.word)
+        return self._integration.evaluating_file(self._script.word, free)
+
+    def _to_leave_free(self, text: str) -> list[int]:
+        """The descriptors that a text opens and that bash would take for itself."""
+        if not (wanted := high_descriptors(text)) or (open_files := self._open_files()) is None:
+            return []
+        return [number for number in wanted if number not in open_files]
 
     def for_job(
         self, text: str, number: int, *, stdin: bytes, output: bytes, end_number: int, job_control: bool
     ) -> bytes:
         """A command beside the shell: its first record has its process id, the second (`end_number`) tells its end."""
         data = text.encode("utf-8", "surrogateescape")
-        if len(data) <= MOST_INLINE:
+        free = self._to_leave_free(text)
+        if len(data) <= MOST_INLINE and not free:
             run, prepare, own_lines = self._integration.evaluating(data)
         else:
             self._folder.write(f"j{end_number}", data + b"\0")
             file = quoted(self._folder.place(f"j{end_number}"))
-            run, prepare, own_lines = self._integration.evaluating_file(file)
+            run, prepare, own_lines = self._integration.evaluating_file(file, free)
         job = with_streams(run, stdin=stdin, output=output) + self._control.ask(end_number)
         # With job control it gets a process group of its own, and does not go with the shell when that ends.
         on, off = (b"", b"") if job_control else (b"\\builtin set -m\n", b"\\builtin set +m\n")

@@ -17,6 +17,7 @@ import select
 import termios
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolyard.bash.session.command_text import FIRST_KEPT
 from toolyard.errors import ShellError
 from toolyard.process.process_tree import is_read_by, pipe_descriptors
 
@@ -32,8 +33,6 @@ READ_SIZE = 1 << 16
 LONGEST_RECORD = 16384
 """More than any record: the longest path is 4096 bytes."""
 LEAST_NOISE = 20
-FIRST_COPY = 10
-"""bash keeps descriptors for later from here on."""
 
 
 class ShellGone(Exception):
@@ -151,7 +150,7 @@ class ControlChannel:
 
     def copies_in(self, pid: int) -> list[int]:
         """Where bash keeps its standard error while that is something else."""
-        return [fd for fd in pipe_descriptors(pid, os.fstat(self._answers).st_ino) if fd >= FIRST_COPY]
+        return [fd for fd in pipe_descriptors(pid, os.fstat(self._answers).st_ino) if fd >= FIRST_KEPT]
 
     def own_text(self, text: str) -> str:
         """A text without the records that came into it."""

@@ -243,6 +243,7 @@ class JobList:
         try:
             with contextlib.suppress(TimeoutError, ShellError, ShellGone):
                 async with asyncio.timeout(ANSWER_PATIENCE), self._lock:
+                    await self._supervisor.wait_recovered()  # a shell that gives something up would skip the question
                     if self._can_be_asked(job.shell):
                         status = await job.shell.ask_status(job.pid)
         finally:

@@ -41,11 +41,11 @@ def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, not
     captured = command.transcript.finish()
     output = shell.own_text(captured.text) if command.has_records else captured.text
     record, notice = command.record, command.notice
+    status = shell.status_at_end(command, output) if record is None else record.status
     if record is None:
         command.ended = time.monotonic()
         if note is None and not timed_out:
-            note = f"This ended the shell with status {shell.status}; the next command gets a fresh one."
-    status = shell.status if record is None else record.status
+            note = f"This ended the shell with status {status}; the next command gets a fresh one."
     limits = shell.process.limits
     if limits.any and (hit := limits.hit(status, captured.text)):
         note = f"{hit} {note}" if note else hit

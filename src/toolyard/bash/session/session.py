@@ -27,7 +27,7 @@ from toolyard.process.limits import NO_LIMITS
 from toolyard.process.output import NO_OUTPUT, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from toolyard.bash.session.command import Command
     from toolyard.bash.session.handover import CarriedState
@@ -203,21 +203,27 @@ class BashSession:
         """Run it in a shell elsewhere, and come back unless it still waits for something."""
         shell = await self._supervisor.ready()
         await self._supervisor.go_away(within, carrying or await shell.tell_state())
+        return await self._and_back(self._run_here(command, how))
+
+    async def _and_back(self, command: Coroutine[None, None, Reply]) -> Reply:
+        """The reply of a command that may run elsewhere, after coming back from there, unless it waits for input.
+
+        However the call ends, the next command does not run there.
+        """
         try:
-            reply = await self._run_here(command, how)
+            return await self._back_with(await command)
         except asyncio.CancelledError:
             self._supervisor.recover_by(self._come_back_after(self._supervisor.take_recovery()))
             raise
         except BaseException:
             await self._come_back()
             raise
-        return await self._back_with(reply)
 
     async def _back_with(self, reply: Reply) -> Reply:
-        """The reply of a command that ran elsewhere, after coming back from there, unless it waits for input."""
         if not self._supervisor.is_away or reply.waiting_for_input:
             return reply
-        await self._come_back()
+        self._supervisor.recover_by(self._come_back())
+        await self._supervisor.wait_recovered()
         if (here := self._supervisor.current) is not None and reply.exit_code is not None:
             here.status = reply.exit_code
         # The shell that it may have ended was its own.
@@ -241,7 +247,7 @@ class BashSession:
         shell, running = await self._submit(command, transcript, interactive=how.interactive, limits=how.limits)
         if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
             return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
-        reply = await self._attend(shell, running, how.timeout)
+        reply = await self._attend(shell, running, self._wait_for_change(shell, running, self._time_for(how.timeout)))
         return await self._run_here(command, how) if reply.ended and shell.has_missed(running) else reply
 
     def _without_screen(self, program: str) -> Reply:
@@ -255,25 +261,32 @@ class BashSession:
             shell, command = self._waiting_command()
             shell.waiting = None
             shell.terminal.write(text.encode("utf-8", "surrogateescape"))
-            return await self._back_with(await self._attend(shell, command, timeout))
+            answered = self._wait_for_change(shell, command, self._time_for(timeout))
+            return await self._and_back(self._attend(shell, command, answered))
 
     async def interrupt(self) -> Reply | None:
         """End a command as Ctrl-C does: what it printed is kept, and a trap of its own on SIGINT decides its status.
 
         The reply of one that runs goes to whoever runs it; only that of one that waits for input is given here.
+        One that has just come to its own end is left at that.
         """
-        if (shell := self._supervisor.current) and shell.current and not shell.waiting:
+        shell = self._supervisor.current
+        if shell and shell.waiting:
+            return await self.end_waiting()
+        if shell and shell.current:
             shell.current.notify("interrupted")
-            return None
-        return await self.end_waiting()
+        return None
 
     async def end_waiting(self) -> Reply:
         """End a command that waits for input."""
         async with self._lock:
             shell, command = self._waiting_command()
             shell.waiting = None
-            await self._supervisor.end_command(shell, command)
-            return await self._back_with(await self._conclude(shell, command))
+            return await self._and_back(self._attend(shell, command, self._end(shell, command)))
+
+    async def _end(self, shell: Shell, command: Command) -> Reply:
+        await self._supervisor.end_command(shell, command)
+        return await self._conclude(shell, command)
 
     async def settled(self) -> None:
         """Wait until a command whose call was cancelled has been ended."""
@@ -348,10 +361,13 @@ class BashSession:
         stop_at = self._limits_of(limits).output_bytes
         return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=stop_at)
 
-    async def _attend(self, shell: Shell, command: Command, timeout: float | None) -> Reply:
-        """Wait until a command is over or asks for something; when the call is cancelled, end it in the background."""
+    def _time_for(self, timeout: float | None) -> float:
+        return self._timeout if timeout is None else timeout
+
+    async def _attend(self, shell: Shell, command: Command, change: Coroutine[None, None, Reply]) -> Reply:
+        """Wait for what happens to a command; when the call is cancelled, end it in the background."""
         try:
-            return await self._wait_for_change(shell, command, self._timeout if timeout is None else timeout)
+            return await change
         except asyncio.CancelledError:
             self._supervisor.recover_by(self._recover(shell, command))
             raise

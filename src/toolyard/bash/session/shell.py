@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.bash.session.channels import OutputChannel, ShellOutput, Terminal
 from toolyard.bash.session.command import NO_MARK, Command
-from toolyard.bash.session.command_text import QUIET_BUILTINS, plain_word, sets_exit_trap
+from toolyard.bash.session.command_text import QUIET_BUILTINS, ends_in_what_is_fatal, may_lose_state, plain_word
 from toolyard.bash.session.command_writer import CommandWriter
 from toolyard.bash.session.control_channel import EVAL_PROBE, GREETING, PROBE, ControlChannel, ShellGone
 from toolyard.bash.session.handover import read_state
@@ -49,6 +49,7 @@ POSIX_VARIABLES = frozenset({b"POSIXLY_CORRECT", b"SHELLOPTS"})
 """Those by which a bash may start in POSIX mode."""
 DROPPED = 1
 """The status of a text that an error has dropped."""
+SYNTAX_ERROR = 2
 FATAL = 127
 """How `bash -c` ends at what stops a script; a bash that reads commands ends with 1."""
 NOTHING_TO_READ = b"/dev/null"
@@ -85,7 +86,7 @@ class Shell:
             self._control = opened.enter_context(contextlib.closing(ControlChannel(folder.path, self._on_record)))
             self._own_output = opened.enter_context(contextlib.closing(ShellOutput()))
             self._integration = ShellIntegration(self._control, folder, self._on_checked)
-            writer = CommandWriter(self._control, self._integration, folder)
+            writer = CommandWriter(self._control, self._integration, folder, self._open_files)
             self._writer = opened.enter_context(contextlib.closing(writer))
             self._opened = opened.pop_all()
         self._channel: OutputChannel | None = None
@@ -94,6 +95,8 @@ class Shell:
         self._aborted: Command | None = None
         self._has_snapshot = False
         self._has_greeted = False
+        self._is_end_unclear = False
+        """Whether it ended by an `exit`, or by what stops a script, and we do not know by which."""
         self._on_screen: Transcript | None = None
         """What is printed on the terminal goes here: to the last command, also a moment after its end."""
         self._unconfirmed: Record | None = None
@@ -128,7 +131,7 @@ class Shell:
         else:
             command = self._new_command(text, transcript)
             lines = self._lines_with_streams(command, stdin, is_plain=word is not None)
-        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and sets_exit_trap(text))
+        self._has_snapshot = snapshot or not self._integration.saves_state or (word is None and may_lose_state(text))
         lines = self._writer.after_snapshot(lines) if self._has_snapshot else lines
         self._control.send(lines)
         self.current = command
@@ -235,12 +238,18 @@ class Shell:
 
     def has_only_state(self) -> bool:
         """Whether nothing is lost if another goes on with its state: no process, open file or EXIT trap of its own."""
-        try:
-            open_files = os.listdir(f"/proc/{self.process.pid}/fd")
-        except OSError:  # what it has cannot be seen here
+        open_files = self._open_files()
+        if open_files is None:
             return False
         is_alone = not children_of(self.process.pid)
-        return is_alone and self._integration.saves_state and all(int(number) <= 2 for number in open_files)
+        return is_alone and self._integration.saves_state and max(open_files, default=0) <= 2
+
+    def _open_files(self) -> set[int] | None:
+        """Its descriptors; None where they cannot be seen."""
+        try:
+            return {int(number) for number in os.listdir(f"/proc/{self.process.pid}/fd")}
+        except OSError:
+            return None
 
     def finish(self) -> None:
         """Let it end by itself, which saves its state."""
@@ -311,6 +320,12 @@ class Shell:
             command.has_records = was_dropped
             self._unconfirmed = record._replace(status=DROPPED) if was_dropped else record
             self._confirm(command)
+
+    def status_at_end(self, command: Command, output: str) -> int:
+        """Its status after it has ended: where only what the command printed tells why, by that."""
+        if self._is_end_unclear and ends_in_what_is_fatal(output, command.text):
+            self.status = FATAL
+        return self.status
 
     def own_text(self, text: str) -> str:
         """What a command printed, without what was meant for us."""
@@ -384,12 +399,20 @@ class Shell:
         has_given_up = may_have_given_up and self._integration.take_given_up()
         if not has_given_up and self._aborted is not command:
             self._conclude(command, record)
+            if record.status == SYNTAX_ERROR and "[[" in command.text:
+                with contextlib.suppress(ShellGone, ShellError):
+                    self._control.send(self._integration.reset_parser())
             return
         # The trap may also run only now, after the command's own end; so the shell is asked in any case.
         status = 128 + signal.SIGINT if has_given_up else record.status
-        number = self._control.expect(lambda after: self._conclude(command, after._replace(status=status)))
+        number = self._control.expect(lambda after: self._conclude_after_signal(command, after._replace(status=status)))
         with contextlib.suppress(ShellGone, ShellError):
-            self._control.send(self._integration.source_own("after") + b"\n" + self._control.ask(number))
+            after = self._integration.source_own("after") + b"\n" + self._control.ask(number)
+            self._control.send(self._integration.reset_parser() + after)
+
+    def _conclude_after_signal(self, command: Command, record: Record) -> None:
+        self._integration.take_given_up()  # a signal that came too late for this command says nothing of the next
+        self._conclude(command, record)
 
     def _conclude(self, command: Command, record: Record) -> None:
         self._unconfirmed = None
@@ -435,8 +458,10 @@ class Shell:
 
     def _on_exit(self, exit_code: int) -> None:
         self.status = exit_code
-        if self.current and exit_code == 1 and self._integration.was_fatal(self.current.text):
-            self.status = FATAL
+        if self.current and exit_code == 1:
+            was_fatal = self._integration.was_fatal(self.current.text)
+            self._is_end_unclear = was_fatal is None
+            self.status = FATAL if was_fatal else exit_code
         if self.current:
             self.current.notify("ended")
 

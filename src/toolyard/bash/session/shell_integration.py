@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.bash.session.command_text import (
     lists_traps,
-    may_break_counting,
     may_define,
     may_exit,
     quoted,
@@ -24,7 +23,7 @@ from toolyard.bash.session.control_channel import EVAL_PROBE, PROBE, ShellGone
 from toolyard.bash.session.handover import DUMP, MOST_TOLD, TRAP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from toolyard.bash.session.control_channel import ControlChannel, Record
     from toolyard.process.private_folders import PrivateFolder
@@ -89,7 +88,7 @@ class ShellIntegration:
             for name in ("state", "dumped", "undo", "gave_up", "fatal", "leaving", "calm")
         }
         leave = state_script(words["state"], traps=b"\\builtin trap - EXIT\n\\builtin trap -p")
-        marks = {b"@UNDO@": "undo", b"@NOTE@": "gave_up", b"@CALM@": "calm"}
+        marks = {b"@UNDO@": "undo", b"@NOTE@": "gave_up", b"@CALM@": "calm", b"@LEAVING@": "leaving"}
         give_up, given_up = GIVE_UP, GIVEN_UP.replace(b"@ABORT@", b"%d" % ABORT)
         for mark, name in marks.items():
             give_up, given_up = give_up.replace(mark, words[name]), given_up.replace(mark, words[name])
@@ -98,7 +97,7 @@ class ShellIntegration:
         folder.write("probe", self._control.ask(PROBE))
         folder.write("eval", self._control.ask(EVAL_PROBE) + b"\0")
         folder.write("dump", DUMP.replace(b"@FILE@", words["dumped"]))
-        skip = quoted(SKIP % (words["leaving"], quoted(folder.path), self._control.mark))
+        skip = quoted(SKIP % (quoted(folder.path), self._control.mark, words["leaving"]))
         folder.write("abort", give_up.replace(b"@SKIP@", skip))
         folder.write("after", given_up)
 
@@ -129,13 +128,15 @@ class ShellIntegration:
         """Whether the shell skipped what was left of its command, since the last time."""
         return self._take("gave_up")
 
-    def was_fatal(self, text: str) -> bool:
+    def was_fatal(self, text: str) -> bool | None:
         """Whether the shell ended because of what stops a script as `${x:?}` does, and not by an `exit`.
 
-        The two look alike where a text or a function has an `exit` in it; then it counts as that.
+        The two look alike where a text or a function has an `exit` in it; then it is None.
         """
         state = self.saved_state()
-        return self._take("fatal") and state is not None and not may_exit(text) and EXIT_WORD.search(state) is None
+        if not self._take("fatal") or state is None:
+            return False
+        return None if may_exit(text) or EXIT_WORD.search(state) else True
 
     def _take(self, name: str) -> bool:
         try:
@@ -170,14 +171,28 @@ class ShellIntegration:
         """The same in a shell of its own, because afterwards bash would run nothing more."""
         return Evaluation(b"( %beval %b )" % (self._prefix, quoted_in_a_line(text)))
 
-    def evaluating_file(self, file: bytes) -> Evaluation:
+    def evaluating_file(self, file: bytes, free: Sequence[int] = ()) -> Evaluation:
         """The same for a text in a file that ends in a NUL: bash reads it at once, but what we send byte by byte.
 
-        What is ours stands in a line of its own, since bash quotes the line that it cannot read.
+        What is ours stands in a line of its own, since bash quotes the line that it cannot read. The descriptors that
+        are to be `free` for the text are taken while bash chooses some for itself.
         """
         prefix = self._prefix
         load = b"%bmapfile -d '' -t %b <%b\n" % (prefix, TEXT, file)
-        return Evaluation(b'%beval "%bunset -v %b"$\'\\n\'"$%b"' % (prefix, prefix, TEXT, TEXT), load, own_lines=1)
+        first = b"%bunset -v %b" % (prefix, TEXT)
+        if free:
+            load += b"%bexec%b\n" % (prefix, b"".join(b" %d</dev/null" % number for number in free))
+            first += b";%bexec%b" % (prefix, b"".join(b" %d<&-" % number for number in free))
+        return Evaluation(b'%beval "%b"$\'\\n\'"$%b"' % (prefix, first, TEXT), load, own_lines=1)
+
+    def reset_parser(self) -> bytes:
+        """What lets bash read `[[` again after a malformed one: another error of syntax, which nobody sees.
+
+        In POSIX mode that would end the shell.
+        """
+        if not self._control.can_count:
+            return b""
+        return b"%beval ') # %b' &>/dev/null||((1))\n" % (self._prefix, self._control.mark)
 
     def source_own(self, script: str) -> bytes:
         """A trap on RETURN that reads finds nothing."""
@@ -185,8 +200,6 @@ class ShellIntegration:
 
     def lines_before(self, text: str) -> bytes:
         """What precedes a text that may define words: from then on what bash itself prints is dropped."""
-        if may_break_counting(text):
-            self._control.can_count = False
         if not self.has_standard_words or not may_define(text):
             return b""
         self.has_standard_words = False
@@ -208,16 +221,21 @@ class ShellIntegration:
         trap = b"\\builtin trap -p EXIT INT ERR DEBUG >|%b\n" % quoted(self._folder.place("trap"))
         run, load, _ = self.evaluating_file(quoted(self._folder.place("eval")))
         after, probe = self.source_own("after"), self.source_own("probe")
-        return after + b"\n" + trap + probe + b"\n" + load + run + b"\n" + self._control.ask(number)
+        return (
+            self.reset_parser() + after + b"\n" + trap + probe + b"\n" + load + run + b"\n" + self._control.ask(number)
+        )
 
     def _on_check(self, _: Record) -> None:
         if not self.word_works:
             self._try_another_word()
         elif not self.eval_works:
             self._try_another_prefix()
-        else:
+        elif lines := self._lines_for_traps():
+            # A signal may come as soon as the check is over, so that must not be before they are set.
+            number = self._control.expect(lambda _: self._end_check())
             with contextlib.suppress(ShellGone):
-                self._control.send(self._lines_for_traps())
+                self._control.send(lines + self._control.ask(number))
+        else:
             self._end_check()
 
     def _lines_for_traps(self) -> bytes:
@@ -264,10 +282,14 @@ class ShellIntegration:
         self._on_checked(trouble)
 
     def _exit_trap(self) -> bytes:
-        """A shell that skips what is left of a command would skip this too, but for the file that it makes first."""
+        """A shell that skips what is left of a command would skip this too, but for the file that it makes first.
+
+        From then on no signal makes it give up, which it would save as its state.
+        """
         leave, leaving = (quoted(self._folder.place(name)) for name in ("leave", "leaving"))
-        # A child that a signal ends before it has begun runs its parent's trap.
-        return b"trap " + quoted(b"{ [[ $BASHPID != $$ ]]||\\. %b; } &>/dev/null 3>|%b" % (leave, leaving)) + b" EXIT"
+        # A child that a signal ends before it has begun runs its parent's trap; its file has another name.
+        text = b'{ [[ $BASHPID != $$ ]]||\\. %b; } &>/dev/null 3>|%b"${BASHPID#$$}"' % (leave, leaving)
+        return b"trap " + quoted(text) + b" EXIT"
 
     def _abort_trap(self, besides: bytes = b"INT") -> bytes:
         """bash runs it once the child that it waits for is gone, and then gives up the rest of the command too."""
@@ -297,7 +319,8 @@ the one thing that cannot be saved."""
 NOTE_FATAL = rb"""[[ $? != 1 || ${PIPESTATUS[0]} != 1 || $- == *e* ]] || >|%b
 """
 """Leaves a note if the shell may have ended because of what stops a script as `${x:?}` does."""
-GIVE_UP = rb"""[[ -s @CALM@ || -s @UNDO@ ]] || {
+GIVE_UP = rb"""[[ $BASHPID == $$ ]] || \builtin exit 130
+[[ -e @LEAVING@ || -s @CALM@ || -s @UNDO@ ]] || {
 \builtin set +o >|@UNDO@
 \builtin set +e +x
 >|@NOTE@
@@ -308,9 +331,14 @@ GIVE_UP = rb"""[[ -s @CALM@ || -s @UNDO@ ]] || {
 }
 """
 """Makes the shell skip whatever is left of its command: while debugging, a DEBUG trap that fails skips a command, and
-with status 2, which is that of a bad pattern, also leaves a function or a sourced file."""
-SKIP = rb"[[ -e %b || $BASH_COMMAND$BASH_SOURCE == @(*%b/*|*%b*) ]]||{ \builtin break 999;[[ x =~ [ ]];} 2>/dev/null"
-"""All but what comes from our folder, and the requests for records."""
+with status 2, which is that of a bad number, also leaves a function or a sourced file. A child that has not begun yet
+has its parent's trap; what it must not do is to speak for its parent."""
+SKIP = (
+    rb"case $BASH_COMMAND$BASH_SOURCE in *%b/*|*%b*);;"
+    rb"*){ 3<%b||{ \builtin break 999;\builtin [ 0 -eq x ]&&((0));};} 2>/dev/null;;esac"
+)
+"""All but what comes from our folder, and the requests for records; and nothing once the shell is leaving. It has no
+`[[`, which bash cannot read after a malformed one."""
 GIVEN_UP = rb"""if [[ -s @UNDO@ ]]; then
 \builtin trap - DEBUG
 \builtin shopt -u extdebug

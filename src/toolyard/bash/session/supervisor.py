@@ -136,19 +136,21 @@ class ShellSupervisor:
         if carried and unseen:
             given, quiet = self._variables()
             carried = carried.unseen(given | quiet)
-        self._children = children
-        self.current = await self._start_there(carried) if here else None
+        # A call that is cancelled meanwhile leaves the session where it is, and knowing that.
+        there = await self._start_there(children, carried) if here else None
+        self._children, self.current = children, there
         if here:
             await self._let_go(here, keep=keep)
         if carried and carried.left:
             self._notice = f"The session goes on with another reach, without {listed(list(carried.left))}."
 
-    async def _start_there(self, carried: CarriedState | None) -> Shell:
+    async def _start_there(self, children: Children, carried: CarriedState | None) -> Shell:
         """A shell to go on in; where the folder of the last is not to be had, at the session's beginning."""
         try:
-            return await self._start(None, carried=carried)
+            return await self._start(None, children=children, carried=carried)
         except ShellError:
-            return await self._start(None, carried=carried and replace(carried, cwd=self._first_cwd))
+            carried = carried and replace(carried, cwd=self._first_cwd)
+            return await self._start(None, children=children, carried=carried)
 
     async def _let_go(self, shell: Shell, *, keep: bool) -> None:
         """End a shell, but nothing that it left running; one that is kept has jobs whose ends it has to tell."""

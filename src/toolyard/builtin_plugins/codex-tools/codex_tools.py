@@ -14,23 +14,20 @@ SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash")
 USUAL_MILLISECONDS = 10_000
 STATES = {"pending": " ", "in_progress": "~", "completed": "x"}
 GRAMMAR = """\
-start: begin_patch hunk+ end_patch
-begin_patch: "*** Begin Patch" LF
-end_patch: "*** End Patch" LF?
+start: "*** Begin Patch" LF file+ "*** End Patch" LF?
 
-hunk: add_hunk | delete_hunk | update_hunk
-add_hunk: "*** Add File: " filename LF add_line+
-delete_hunk: "*** Delete File: " filename LF
-update_hunk: "*** Update File: " filename LF change_move? change?
+file: added | removed | updated
+added: "*** Add File: " PATH LF ("+" REST LF)+
+removed: "*** Delete File: " PATH LF
+updated: "*** Update File: " PATH LF moved? hunks?
 
-filename: /(.+)/
-add_line: "+" /(.*)/ LF -> line
+moved: "*** Move to: " PATH LF
+hunks: (place | line)+ ("*** End of File" LF)?
+place: "@@" (" " PATH)? LF
+line: /[-+ ]/ REST LF
 
-change_move: "*** Move to: " filename LF
-change: (change_context | change_line)+ eof_line?
-change_context: ("@@" | "@@ " /(.+)/) LF
-change_line: ("+" | "-" | " ") /(.*)/ LF
-eof_line: "*** End of File" LF
+PATH: /.+/
+REST: /.*/
 
 %import common.LF
 """
@@ -53,6 +50,11 @@ class Shell:
                 "description": "'require_escalated' asks to run it outside of the sandbox; else 'use_default'.",
             },
             "justification": {"type": "string", "description": "Why it must run outside of the sandbox."},
+            "prefix_rule": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The first words of commands to allow from now on; a rule is offered anyway.",
+            },
         }
         schema = {"type": "object", "properties": properties, "required": ["command"], "additionalProperties": False}
         return [

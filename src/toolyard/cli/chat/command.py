@@ -76,7 +76,7 @@ async def one_turn(
     late_answer: str | None = None,
 ) -> int:
     from toolyard.agents.sessions.database import StoreError
-    from toolyard.cli.chat.headless import JsonListener, TextListener
+    from toolyard.cli.chat.headless import JsonListener, TextListener, listen_to_turn
 
     approver = approver_for(answer, late_answer)
     async with open_application(options, approver=approver) as app:
@@ -89,6 +89,4 @@ async def one_turn(
             raise click.UsageError(f"the session {session.id} has no turn to go on with; say something with -p")
         take_up_questions(approver, session, late_answer)
         listener = JsonListener(session.id) if as_json else TextListener(session.id)
-        async for update in session.send(prompt):
-            listener.hear(update)
-        return listener.exit_code()
+        return await listen_to_turn(session, prompt, listener)

@@ -11,7 +11,8 @@ import click
 import msgspec
 
 from toolyard.cli.chat.controls import read_value, show_controls
-from toolyard.cli.chat.sessions import ago, sentence
+from toolyard.cli.chat.session_states import sentence
+from toolyard.cli.chat.sessions import ago
 from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
 from toolyard.cli.chat.terminal.turn_view import show_lines
 from toolyard.cli.render import show_note, show_rows, show_text, terminal_width
@@ -20,6 +21,7 @@ from toolyard.files.named_files import make_named
 
 if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
+    from toolyard.agents.turn_states import Rewind
     from toolyard.app import AgentApplication
     from toolyard.cli.approver import TypedLines
     from toolyard.core.conversation import Usage
@@ -113,9 +115,25 @@ async def rewind(chat: Commanded, words: str) -> None:
         show_note("nothing was changed", "faint")
         return
     done = await session.rewind(planned.to, files=word != "c")
+    show_left_alone(done)
+    show_note(f"went back to before event {done.to}; /redo brings it back", "good")
+
+
+async def redo(chat: Commanded, words: str) -> None:  # noqa: ARG001
+    session = chat.conversation
+    for change in (await session.plan_redo()).changes:
+        show_note(f"  {sentence(change)}")
+    answer = await chat.lines.ask("Bring back what was gone back from? [y]es, [n]o: ")
+    if (answer or "").strip().lower() not in ("y", "yes"):
+        show_note("nothing was changed", "faint")
+        return
+    show_left_alone(await session.redo())
+    show_note("all is as it was before it went back", "good")
+
+
+def show_left_alone(done: Rewind) -> None:
     for one in done.restored.restored.left_alone if done.restored else ():
         show_note(f"left alone: {one.path}: {one.reason}", "warning")
-    show_note(f"went back to before event {done.to}", "good")
 
 
 async def fork(chat: Commanded, words: str) -> None:
@@ -210,6 +228,7 @@ COMMANDS = {
     "/rewind": SlashCommand(
         run=rewind, takes="[N]", help="take the last turn back, or all from event N on: files and words"
     ),
+    "/redo": SlashCommand(run=redo, takes="", help="bring back what was last gone back from: files and words"),
     "/fork": SlashCommand(run=fork, takes="[N]", help="go on in a copy of this session, up to event N"),
     "/diff": SlashCommand(run=show_diff, takes="[N]", help="what the last turn changed, or turn N", while_working=True),
     "/tools": SlashCommand(run=list_tools, takes="", help="the tools of the agent", while_working=True),

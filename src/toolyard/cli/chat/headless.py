@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.event_lines import as_object
@@ -23,6 +24,7 @@ from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
 
 if TYPE_CHECKING:
+    from toolyard.agents.session import AgentSession
     from toolyard.agents.sessions.event_log import SessionUpdate
     from toolyard.agents.sessions.events import SessionEvent
 
@@ -100,6 +102,20 @@ class TextListener:
 
     def exit_code(self) -> int:
         return exit_code_of(self._ended)
+
+
+async def listen_to_turn(session: AgentSession, prompt: str | None, listener: JsonListener | TextListener) -> int:
+    """Say something, and have all told that happens; also how the turn ended when somebody ended the program."""
+    seen = session.last_seq
+    try:
+        async for update in session.send(prompt):
+            listener.hear(update)
+            seen = update.seq if isinstance(update, Stored) else seen
+    except asyncio.CancelledError:
+        for one in session.events(after=seen):
+            listener.hear(one)
+        raise
+    return listener.exit_code()
 
 
 def hear_subagent(told: SubagentTold, depth: int = 1) -> None:

@@ -98,8 +98,11 @@ def in_words(one: Any) -> Iterator[str]:
             yield f"[{one.seq}] (the conversation was shortened: {what})"
         case Noticed(text=text):
             yield f"[{one.seq}] {escaped(text)}"
+        case Rewound(redoes=earlier) if earlier:
+            yield f"[{one.seq}] (took back that it went back, event {earlier})"
         case Rewound(to=to):
-            yield f"[{one.seq}] (went back to before event {to})"
+            files = f"{', '.join(map(escaped, one.event.paths)) or 'the files'} went back"
+            yield f"[{one.seq}] ({files if to == one.seq else f'went back to before event {to}'})"
         case TurnEnded(outcome=outcome, reason=reason) if outcome != "answered":
             yield f"[{one.seq}] ({outcome}: {escaped(reason)})"
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +9,23 @@ import click
 
 from toolyard.cli.application import open_application, sessions_dir
 from toolyard.cli.chat.answers import answer_option, late_answer_option
+from toolyard.cli.chat.session_states import confirmed, diff, id_argument, json_option, redo, rewind
 from toolyard.cli.main import OrderedGroup
-from toolyard.cli.render import ask, is_terminal, show_foreign, show_line, show_note, show_rows, show_text
+from toolyard.cli.render import show_line, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 
 if TYPE_CHECKING:
-    from toolyard.agents.checkpoints.changes import Change
     from toolyard.agents.sessions.store import SessionRow, SessionStore
     from toolyard.cli.main import GlobalOptions
-
-json_option = click.option("--json", "as_json", is_flag=True, help="One object a line.")
-id_argument = click.argument("id")
 
 
 @click.group(cls=OrderedGroup)
 def sessions() -> None:
-    """List, show, search, resume, fork, export, import, replay, rewind, set and delete conversations."""
+    """List, show, search, resume, fork, export, import, replay, rewind, redo, set and delete conversations."""
+
+
+for command in (rewind, redo, diff):
+    sessions.add_command(command)
 
 
 @sessions.command("list", short_help="List the sessions, the latest first.")
@@ -147,57 +147,32 @@ def export(options: GlobalOptions, id: str, form: str) -> int:
 @click.pass_obj
 def import_session(options: GlobalOptions, file: Any, as_json: bool) -> int:
     """Read a session from FILE (- for standard input), under a new id if its own is taken."""
-    from toolyard.agents.sessions.copying import ImportFault, import_lines
+    from toolyard.agents.sessions.copying import import_lines
 
-    try:
-        row = run_with(import_lines(store_of(options), file))
-    except ImportFault as error:
-        raise click.UsageError(f"{file.name}: {error}") from None
+    row = run_with(import_lines(store_of(options), file), about=f"{file.name}: ")
     show_line(row_object(row)) if as_json else show_text(f"{row.id}\n")
     return 0
-
-
-@sessions.command(short_help="Go back to before a turn.")
-@id_argument
-@click.option("--to", metavar="N", type=int, help="Before this event; default before the last turn.")
-@click.option("--files/--no-files", default=True, help="Whether the files go back, too; default yes.")
-@click.option("--conversation/--no-conversation", default=True, help="Whether what was said does; default yes.")
-@click.option("--yes", is_flag=True, help="Do it; without this, what would change is shown and asked about.")
-@json_option
-@click.pass_obj
-def rewind(
-    options: GlobalOptions, id: str, to: int | None, files: bool, conversation: bool, yes: bool, as_json: bool
-) -> int:
-    """Take back what happened in a session from an event on: what was said, the files, or both."""
-    return run_to_end(go_back(options, id, to, files=files, conversation=conversation, yes=yes, as_json=as_json))
 
 
 @sessions.command("set", short_help="Set the controls of a session.")
 @id_argument
 @click.argument("settings", nargs=-1, required=True, metavar="CONTROL=VALUE…")
+@json_option
 @click.pass_obj
-def set_controls(options: GlobalOptions, id: str, settings: tuple[str, ...]) -> int:
+def set_controls(options: GlobalOptions, id: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Set what `toolyard config ui --session ID` shows, for this session; without a VALUE the default is back.
 
     A value is JSON or a text: `sessions set 3f2a request_options.temperature=0.2 model=gpt-5`.
     """
-    return run_to_end(change_controls(options, id, settings))
-
-
-@sessions.command(short_help="Show what a turn changed.")
-@id_argument
-@click.option("--turn", metavar="N", type=int, help="Which; default the last that changed something.")
-@click.pass_obj
-def diff(options: GlobalOptions, id: str, turn: int | None) -> int:
-    """Print what a turn changed in the workspace, as a patch."""
-    return run_to_end(show_diff(options, id, turn))
+    return run_to_end(change_controls(options, id, settings, as_json=as_json))
 
 
 @sessions.command(short_help="Remove a session.")
 @id_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
 @click.pass_obj
-def delete(options: GlobalOptions, id: str, yes: bool) -> int:
+def delete(options: GlobalOptions, id: str, yes: bool, as_json: bool) -> int:
     """Remove a session with all that it has."""
     store = store_of(options)
     row = found(store, id)
@@ -205,45 +180,15 @@ def delete(options: GlobalOptions, id: str, yes: bool) -> int:
         return 3
     from toolyard.agents.sessions.deletion import delete_session
 
-    if freed := run_with(delete_session(store, row.id)):
+    freed = run_with(delete_session(store, row.id))
+    if as_json:
+        show_line({"id": row.id, "freed": freed})
+    elif freed:
         show_note(f"states of its workspace that no other session names are gone, {freed:,} bytes", "faint")
     return 0
 
 
-async def go_back(
-    options: GlobalOptions, id: str, to: int | None, *, files: bool, conversation: bool, yes: bool, as_json: bool
-) -> int:
-    from toolyard.agents.checkpoints.store import CheckpointError
-    from toolyard.agents.sessions.database import StoreError
-    from toolyard.errors import ProviderError
-
-    async with open_application(options) as app:
-        try:
-            session = await app.open_session(id=id)
-            planned = await session.plan_rewind(to, files=files)
-            for change in planned.changes:
-                show_note(f"  {sentence(change)}")
-            if not yes and not confirmed(f"Go back to before event {planned.to}?"):
-                return 3
-            done = await session.rewind(planned.to, files=files, conversation=conversation)
-        except (StoreError, CheckpointError, ProviderError) as error:
-            raise click.UsageError(str(error)) from None
-    restored = done.restored
-    left = [f"{one.path}: {one.reason}" for one in restored.restored.left_alone] if restored else []
-    if as_json:
-        safety = restored.safety.id if restored else None
-        changed = restored.restored.changed if restored else []
-        show_line(
-            {"id": session.id, "to": done.to, "files": done.files, "safety": safety, "changed": changed, "left": left}
-        )
-        return 0
-    for one in left:
-        show_note(f"left alone: {one}", "warning")
-    show_note(f"{session.id} goes on from before event {done.to}", "good")
-    return 0
-
-
-async def change_controls(options: GlobalOptions, id: str, settings: tuple[str, ...]) -> int:
+async def change_controls(options: GlobalOptions, id: str, settings: tuple[str, ...], *, as_json: bool) -> int:
     from toolyard.agents.sessions.database import StoreError
     from toolyard.cli.chat.controls import read_value, show_controls
     from toolyard.errors import ControlError
@@ -256,22 +201,14 @@ async def change_controls(options: GlobalOptions, id: str, settings: tuple[str, 
                 if not equals:
                     raise click.UsageError(f"'{one}' is no CONTROL=VALUE")
                 await session.set_control(name, read_value(value))
-            show_controls(await session.ui_schema())
+            schema = await session.ui_schema()
         except (StoreError, ControlError) as error:
             raise click.UsageError(str(error)) from None
-    return 0
-
-
-async def show_diff(options: GlobalOptions, id: str, turn: int | None) -> int:
-    from toolyard.agents.checkpoints.store import CheckpointError
-    from toolyard.agents.sessions.database import StoreError
-
-    async with open_application(options) as app:
-        try:
-            session = await app.open_session(id=id)
-            show_foreign(await session.turn_diff(turn))
-        except (StoreError, CheckpointError) as error:
-            raise click.UsageError(str(error)) from None
+    if as_json:
+        for control in schema.controls:
+            show_line(control)
+    else:
+        show_controls(schema)
     return 0
 
 
@@ -294,7 +231,7 @@ def found(store: SessionStore, id: str) -> SessionRow:
         raise click.UsageError(str(error)) from None
 
 
-def run_with(work: Any) -> Any:
+def run_with(work: Any, *, about: str = "") -> Any:
     import asyncio
 
     from toolyard.agents.sessions.database import StoreError
@@ -302,7 +239,7 @@ def run_with(work: Any) -> Any:
     try:
         return asyncio.run(work)
     except StoreError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(f"{about}{error}") from None
 
 
 def show_whole(options: GlobalOptions, id: str, *, as_json: bool, everything: bool) -> int:
@@ -311,13 +248,6 @@ def show_whole(options: GlobalOptions, id: str, *, as_json: bool, everything: bo
     store = store_of(options)
     show_session(store, found(store, id), as_json=as_json, everything=everything)
     return 0
-
-
-def sentence(change: Change) -> str:
-    from toolyard.core.visible_text import escaped
-
-    verbs = {"added": "bring back", "removed": "remove", "changed": "change"}
-    return f"{verbs[change.verb]} {escaped(change.path)}"
 
 
 def row_object(row: SessionRow) -> dict[str, Any]:
@@ -332,11 +262,3 @@ def ago(then: float) -> str:
         if seconds >= size:
             return f"{seconds // size} {name} ago"
     return f"{seconds} s ago"
-
-
-def confirmed(question: str) -> bool:
-    """Whether a person at the terminal says yes; without one, no."""
-    if not is_terminal(sys.stdin):
-        show_note(f"{question} Nobody is at a terminal to say so; --yes does it.", "warning")
-        return False
-    return ask(question)

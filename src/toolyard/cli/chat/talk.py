@@ -66,12 +66,15 @@ class Talk:
         self._session: AgentSession | None = None
         self._early: list[str] = []
         """Typed before the application was open."""
+        self._waiting: list[str] = []
+        """Commands that are for the time after the turn."""
         self._work: asyncio.Task[None] | None = None
         self._beside: set[asyncio.Task[None]] = set()
         """Commands that run while a turn does."""
         self._started = 0.0
         self._usage = Usage()
         self._bug: BaseException | None = None
+        self._is_closing = False
 
     # What the program asks of it.
 
@@ -91,6 +94,7 @@ class Talk:
 
     async def close(self) -> None:
         """End what is under way."""
+        self._is_closing = True
         self._stop()
         working = {task for task in (self._work, *self._beside) if task and not task.done()}
         if self._session is None or not self._session.is_working:
@@ -119,16 +123,16 @@ class Talk:
         else:
             self.say(text)
 
-    def interrupt(self) -> bool:
+    def interrupt(self) -> None:
         """End the turn; what was queued comes back to be typed on."""
         if not self.is_working or self._session is None:
             show_note(LEAVING, "faint")
-            return False
-        said = self._session.take_back()
-        if said and self._screen:
-            self._screen.put_back("\n".join(said_in_words(message) for message in said))
+            return
+        queued = [*map(said_in_words, self._session.take_back()), *self._waiting]
+        self._waiting = []
+        if queued and self._screen:
+            self._screen.put_back("\n".join(queued))
         self._stop()
-        return True
 
     def hurry(self) -> None:
         """Have what was queued read at once; with nothing queued this ends the turn."""
@@ -200,24 +204,26 @@ class Talk:
         name = text.split()[0]
         if not self.is_working:
             self._start(run_command(self, text))
-        elif name in COMMANDS and COMMANDS[name].while_working:
+        elif name not in COMMANDS or COMMANDS[name].while_working:
             task = asyncio.ensure_future(self._guarded(run_command(self, text)))
             self._beside.add(task)
             task.add_done_callback(self._beside.discard)
         else:
-            show_note(f"{name} waits until the turn is over; Ctrl-C ends it", "warning")
-            self.lines.put_back(text)
+            self._waiting.append(text)
+            show_note(f"{name} waits until the turn is over; Ctrl-C ends it", "faint")
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self._started = time.monotonic()
         self._work = asyncio.ensure_future(self._ticking(work))
-        self._work.add_done_callback(self._note_bug)
+        self._work.add_done_callback(self._after)
 
-    def _note_bug(self, work: asyncio.Task[None]) -> None:
-        """What nobody foresaw ends the chat, and is told when the terminal is as it was."""
+    def _after(self, work: asyncio.Task[None]) -> None:
+        """A command may have waited. What nobody foresaw ends the chat, and is told when the terminal is as it was."""
         if not work.cancelled() and (error := work.exception()):
             self._bug = error
             self.leave()
+        elif self._waiting and not self._is_closing:
+            self._take_command(self._waiting.pop(0))
 
     def _stop(self) -> None:
         if self._session and self._session.is_working:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.render import (
@@ -41,7 +42,10 @@ PORT = 8626
 @agent_option
 @click.option("--host", metavar="ADDR", default="127.0.0.1", help="Listen here; default 127.0.0.1, this machine only.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), help=f"Listen there; default {PORT}, 0 for any.")
-@click.option("--token", metavar="T", envvar=TOKEN, help=f"What clients must know; default ${TOKEN}, else a new one.")
+@click.option(
+    "--token", metavar="T", envvar=TOKEN, help=f"What clients must know; default ${TOKEN}, else a new one. - reads it."
+)
+@click.option("--token-file", metavar="FILE", help="Read it from the first line of a file; - is standard input.")
 @click.option("--no-token", is_flag=True, help="Let every program of this machine in; only on a loopback address.")
 @click.option("--name", "names", metavar="HOST", multiple=True, help="Another name by which clients reach the server.")
 @click.option("--self-check", is_flag=True, help="Call each built-in tool first; without a terminal, end after that.")
@@ -58,6 +62,7 @@ def serve(
     host: str,
     port: int | None,
     token: str | None,
+    token_file: str | None,
     no_token: bool,
     names: tuple[str, ...],
     self_check: bool,
@@ -85,7 +90,7 @@ def serve(
             address = Address(
                 host=host,
                 port=usual_port(host) if port is None else port,
-                token=None if no_token else token or new_token(),
+                token=None if no_token else given_token(token, token_file) or new_token(),
                 names=tuple(name.lower() for name in names),
             )
             if no_token and not address.is_loopback:
@@ -94,6 +99,23 @@ def serve(
                 )
             return run_to_end(serve_http(options, agent, address, self_check=self_check))
     raise click.UsageError("say what to serve: --mcp stdio or --mcp http")
+
+
+def given_token(token: str | None, file: str | None) -> str | None:
+    """The token that was given, in whatever way; one on the command line is seen by whoever lists processes."""
+    source = click.get_current_context().get_parameter_source("token")
+    if file is None and token != "-":  # noqa: S105 - what stands for standard input
+        if token and source is ParameterSource.COMMANDLINE:
+            hint = f"give it by ${TOKEN}, --token-file FILE or --token -"
+            show_note("other users of this machine see --token in the list of processes", "warning", hint=hint)
+        return token
+    try:
+        text = sys.stdin.readline() if file in (None, "-") else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"the token cannot be read: {error}") from error
+    if not (found := text.partition("\n")[0].strip()):
+        raise click.UsageError("there is no token in the first line")
+    return found
 
 
 def usual_port(host: str) -> int:

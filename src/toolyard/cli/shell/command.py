@@ -46,6 +46,7 @@ def shell(options: GlobalOptions, agent: str | None) -> int:
 
 async def open_session(options: GlobalOptions, agent: str | None) -> int:
     from toolyard.cli.shell.grammar import Grammar
+    from toolyard.process.keeper.terminal_guard import guarded_terminal
 
     history = sessions_dir(options).absolute() / "shell-history"
     async with open_application(options, approver=approver_for(), only="shell:session") as app:
@@ -55,7 +56,8 @@ async def open_session(options: GlobalOptions, agent: str | None) -> int:
             return status_without(app)
         async with Grammar() as grammar:
             if is_terminal(sys.stdin) and is_terminal(sys.stdout):
-                return await sit_at(app, agent, grammar, history)
+                with guarded_terminal(sys.stdin.fileno()):
+                    return await sit_at(app, agent, grammar, history)
             return await follow(app, agent, grammar)
 
 

@@ -18,7 +18,7 @@ from toolyard.files.workspace.contents import (
     whole,
     with_newlines,
 )
-from toolyard.files.workspace.diffs import lines_of, unified
+from toolyard.files.workspace.diffs import count_lines, lines_of, unified
 from toolyard.files.workspace.edits import edited
 from toolyard.files.workspace.places import FileFault, unquoted
 
@@ -45,6 +45,8 @@ def now(spot: Spot) -> tuple[FileText | None, os.stat_result | None]:
 
 def write(workspace: Workspace, path: str, content: str, seen: Version | None, *, dry: bool) -> dict[str, Any]:
     """A whole file; one that is there keeps its encoding and the ends of its lines."""
+    if path.endswith("/"):
+        raise FileFault(f"{path} names a folder; leave out the slash at its end to write a file")
     with placed(workspace, path, make=not dry) as spot:
         old, facts = now(spot)
         text, data = content, content.encode("utf-8", "surrogatepass")
@@ -56,7 +58,7 @@ def write(workspace: Workspace, path: str, content: str, seen: Version | None, *
         if dry:
             return {"text": diff or NOTHING}
         version = put(spot, data, facts)
-        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {counted(len(lines_of(text)), 'line')}"
+        said = f"{'Wrote' if facts else 'Made'} {spot.shown}: {counted(count_lines(text), 'line')}"
         return {"text": said, "diff": diff, "version": version, "path": spot.path}
 
 
@@ -163,14 +165,19 @@ def remove(workspace: Workspace, path: str, *, dry: bool) -> dict[str, Any]:
 
 def move(workspace: Workspace, path: str, to: str, *, dry: bool) -> dict[str, Any]:
     """A file or a folder to a name that nothing has."""
-    with workspace.at(path, itself=True) as spot, placed(workspace, to, make=not dry) as target:
+    with workspace.at(path, itself=True) as spot:
         if spot.facts() is None or spot.name == ".":
             raise FileFault(f"there is no {spot.shown} that could be moved")
-        if target.facts() is not None:
-            raise FileFault(f"{to} is there already")
+        with placed(workspace, to, make=False) as target:
+            if target.facts() is not None:
+                raise FileFault(f"{to} is there already")
+            if f"{target.path}/".startswith(f"{spot.path}/"):
+                raise FileFault(f"{spot.shown} cannot be moved into itself")
         if dry:
             return {"text": f"move {spot.shown} to {to}"}
-        with unless_guarded(spot):
+        with workspace.at(to, make=True) as target, unless_guarded(spot):
+            if target.facts() is not None:
+                raise FileFault(f"{to} is there already")
             os.rename(spot.name, target.name, src_dir_fd=spot.folder, dst_dir_fd=target.folder)
         return {"text": f"Moved {spot.shown} to {to}"}
 

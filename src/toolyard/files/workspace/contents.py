@@ -27,6 +27,10 @@ Version = list[int]
 """What changes when a file does: the kernel's own facts, of which the time of the change cannot be set."""
 
 
+AS_IT_IS: Version = []
+"""Instead of what a file was when it was read, by somebody who need not have read it here."""
+
+
 class FileText:
     """The text of a file, and how it was written."""
 
@@ -84,11 +88,11 @@ def version_of(facts: os.stat_result) -> Version:
     return [facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
 
 
-def decoded(data: bytes, shown: str) -> FileText:
-    """The text of a file; FileFault when it is none."""
+def decoded(data: bytes, shown: str, size: int | None = None) -> FileText:
+    """The text of a file, or of a part of one of that size; FileFault when it is none."""
     mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", ""))
     if not mark and is_binary(data):
-        raise FileFault(f"{shown} is a binary file of {len(data)} bytes, which is no text")
+        raise FileFault(f"{shown} is a binary file of {len(data) if size is None else size} bytes, which is no text")
     body = data[len(mark) :]
     for name in (encoding,) if mark else ("utf-8", "cp1252", "latin-1"):
         try:
@@ -156,6 +160,8 @@ def keep_rights(fd: int, before: os.stat_result | None, folder: int) -> None:
 
 def require_unchanged(spot: Spot, facts: os.stat_result, seen: Version | None) -> None:
     """A file is only changed by who has read it, as it is now."""
+    if seen == AS_IT_IS:
+        return
     shown = quoted(spot.shown)
     if seen is None:
         raise FileFault(f"{shown} has not been read in this session; read it first, so that nothing in it is lost")

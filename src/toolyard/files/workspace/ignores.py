@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 
-from toolyard.files.workspace.globs import compiled, glob_regex
+from toolyard.files.workspace.globs import NEVER, NoPattern, compiled, git_regex, glob_regex
 
 MOST_READ = 1 << 20
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 IGNORE_FILE = ".gitignore"
 REPOSITORY = ".git"
+BOM_UTF8 = b"\xef\xbb\xbf"
 
 
 class IgnoreRules:
     """The rules of one file; the last that fits decides."""
 
     def __init__(self, text: str) -> None:
-        rules = [rule for line in text.split("\n") if (rule := read_rule(line.rstrip("\r")))]
+        """Paths and rules are bytes for git, so that each character here stands for a byte."""
+        rules = [rule for line in text.split("\n") if (rule := read_rule(line.removesuffix("\r")))]
         self._rules = [(compiled(regex), verdict, folders) for regex, verdict, folders in reversed(rules)]
-        self._any = compiled("|".join(f"(?:{regex})" for regex, _, _ in rules) or r"(?!)")
+        self._any = compiled("|".join(f"(?:{regex})" for regex, _, _ in rules) or NEVER)
         """Most paths fit none of them, which one look tells."""
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
@@ -33,19 +34,26 @@ class IgnoreRules:
 
 
 def read_rule(line: str) -> tuple[str, bool, bool] | None:
-    """A line as an expression, whether it ignores, and whether it is about folders only."""
-    line = re.sub(r"(?<!\\) +$", "", line)
-    if not line or line.startswith("#"):
+    """A line as an expression, whether it ignores, and whether it is about folders only; None for what is no rule."""
+    if not (line := without_blanks(line)) or line.startswith("#"):
         return None
     ignored = not line.startswith("!")
     line = line if ignored else line[1:]
     folders = line.endswith("/")
-    line = line.rstrip("/") if folders else line
-    if not line:
+    line = line[:-1] if folders else line
+    try:
+        if "/" in line:
+            return git_regex(line.removeprefix("/")), ignored, folders
+        return (f"(?:.*/)?{glob_regex(line, as_git=True)}", ignored, folders) if line else None
+    except NoPattern:
         return None
-    anchored = "/" in line
-    regex = glob_regex(line.removeprefix("/"))
-    return (regex if anchored else f"(?:.*/)?{regex}"), ignored, folders
+
+
+def without_blanks(line: str) -> str:
+    """Blanks that end a line are none of its rule, but for one that a backslash is before."""
+    bare = line.rstrip(" ")
+    is_kept = bare != line and (len(bare) - len(bare.rstrip("\\"))) % 2
+    return f"{bare} " if is_kept else bare
 
 
 class Ignores:
@@ -63,7 +71,7 @@ class Ignores:
 
     def hides(self, path: str, is_folder: bool) -> bool:
         for skipped, rules in self._chain:
-            verdict = rules.verdict(path[skipped:], is_folder)
+            verdict = rules.verdict(in_bytes(path[skipped:]), is_folder)
             if verdict is not None:
                 return verdict
         return False
@@ -77,9 +85,14 @@ def rules_in(folder: int | str, name: str = IGNORE_FILE) -> IgnoreRules | None:
         else:
             fd = os.open(os.path.join(folder, name), READING)
         with open(fd, "rb", buffering=0) as file:
-            return IgnoreRules(os.fsdecode(file.read(MOST_READ)))
+            return IgnoreRules(file.read(MOST_READ).removeprefix(BOM_UTF8).decode("latin-1"))
     except OSError:
         return None
+
+
+def in_bytes(path: str) -> str:
+    """A path with a character for each of its bytes."""
+    return path if path.isascii() else os.fsencode(path).decode("latin-1")
 
 
 def repository_of(top: str) -> str | None:

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 
 from toolyard.files.workspace import changing, listing, reading
+from toolyard.files.workspace.contents import AS_IT_IS, NO_FILE
 from toolyard.files.workspace.places import FileFault, Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from toolyard.files.workspace.contents import Version
+    from toolyard.files.workspace.places import Spot
+
+PIPEFUL = 1 << 16
+"""What a pipe holds: a long request is read in as few steps as there can be."""
 
 
 def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
@@ -26,17 +34,22 @@ def read(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
         return {**answer, "path": spot.path}
 
 
+def seen(given: dict[str, Any]) -> Version | None:
+    """What the file was when it was read; a person need not have read it here."""
+    return AS_IT_IS if given["by_person"] else given["seen"]
+
+
 def write(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
-    return changing.write(workspace, given["file_path"], given["content"], given["seen"], dry=given["dry"])
+    return changing.write(workspace, given["file_path"], given["content"], seen(given), dry=given["dry"])
 
 
 def edit(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
-    return changing.edit(workspace, given["file_path"], given["edits"], given["seen"], dry=given["dry"])
+    return changing.edit(workspace, given["file_path"], given["edits"], seen(given), dry=given["dry"])
 
 
 def insert(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     line, text = given["insert_line"], given["insert_text"]
-    return changing.insert(workspace, given["file_path"], line, text, given["seen"], dry=given["dry"])
+    return changing.insert(workspace, given["file_path"], line, text, seen(given), dry=given["dry"])
 
 
 def remove(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
@@ -71,14 +84,23 @@ def grep(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
         multiline=given["multiline"],
     )
     with workspace.at(given["path"]) as start:
+        require_content(start)
         return searching.grep(workspace, start, query, given)
+
+
+def require_content(spot: Spot) -> None:
+    """Only a file or a folder has anything to be found in it; opening others may take for ever."""
+    facts = spot.facts()
+    if facts is None:
+        raise FileFault(f"there is no {spot.shown}")
+    if not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
+        raise FileFault(f"{spot.shown} {NO_FILE}")
 
 
 def where(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     """What somebody else is to look at: only so much that it is inside."""
     with workspace.at(given["path"]) as start:
-        if start.facts() is None:
-            raise FileFault(f"there is no {start.shown}")
+        require_content(start)
         return {"path": start.path, "top": workspace.top}
 
 
@@ -113,7 +135,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until there is nobody who asks."""
-    with open(int(sys.argv[2]), "rb") as requests, open(int(sys.argv[3]), "wb", buffering=0) as answers:
+    with (
+        open(int(sys.argv[2]), "rb", buffering=PIPEFUL) as requests,
+        open(int(sys.argv[3]), "wb", buffering=0) as answers,
+    ):
         for line in requests:
             request = json.loads(line)
             reply = json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer(request)})

@@ -77,7 +77,7 @@ def part_of_huge(spot: Spot, fd: int, offset: int, limit: int, room: int) -> str
     number = 0
     with open(os.dup(fd), "rb") as file:
         beginning = file.peek(1)
-        decoded(beginning[: beginning.rfind(b"\n") + 1 or len(beginning)], spot.shown)
+        decoded(beginning[: beginning.rfind(b"\n") + 1 or len(beginning)], spot.shown, os.fstat(fd).st_size)
         for number, line in enumerate(iter(lambda: long_line(file), b""), start=1):
             if number < offset:
                 continue

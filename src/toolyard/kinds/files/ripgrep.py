@@ -29,9 +29,15 @@ MODES = {"content": (), "files_with_matches": ("--files-with-matches",), "count"
 async def search(
     runner: Runner, program: str, where: JsonObject, wanted: JsonObject, *, reach: Reach, timeout: float
 ) -> dict[str, Any] | None:
-    """The matches; None where it cannot read the pattern, or a name that is no text: we can."""
+    """The matches; None where it cannot read the pattern, or a name that is no text: we can.
+
+    TimeoutError when it takes too long.
+    """
+    argv = [program, *options(wanted), "--", wanted["pattern"], where["path"] or "."]
+    if any("\0" in word for word in argv):
+        return None
     request = ChildRequest(
-        argv=[program, *options(wanted), "--", wanted["pattern"], where["path"] or "."],
+        argv=argv,
         cwd=where["top"],
         env=runner.environment.current(),
         timeout=timeout,
@@ -39,7 +45,9 @@ async def search(
         output_limit=OUTPUT_LIMIT,
     )
     outcome = await runner.children[reach].run(request)
-    if outcome.timed_out or outcome.exit_code >= FAILED:
+    if outcome.timed_out:
+        raise TimeoutError
+    if outcome.exit_code >= FAILED:
         return None
     limit: int = wanted["limit"]
     lines: list[str] = []

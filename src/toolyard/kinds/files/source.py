@@ -27,7 +27,7 @@ class FilesSource:
         self.file = Path(reference.word)
         self._host = host
         self._workers = FileWorkers(host.runner)
-        self._seen = SeenFiles()
+        self._seen = host.caches.shared(SeenFiles)
         tools = [FileTool(name, self._workers, self._seen, self._ripgrep) for name in reference.tools]
         self._plugins = [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in tools]
 

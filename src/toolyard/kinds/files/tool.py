@@ -77,6 +77,8 @@ class FileTool:
                 if found is not None:
                     return as_lines(found, context)
             answer = await self._ask(plan, context, dry=False, reach=context.reach)
+        except TimeoutError:
+            answer = None
         except ProcessError as error:
             return failed(str(error), "crash")
         match answer:
@@ -105,6 +107,7 @@ class FileTool:
             arguments["edits"] = [dict(plan.arguments)]
         if "file_path" in arguments:
             arguments["seen"] = self._seen.version(context, arguments["file_path"])
+            arguments["by_person"] = context.by_person
         arguments["room"] = context.output_limit
         method = METHODS.get(self.spec.name, self.spec.name)
         return await self._workers.ask(method, arguments, reach=reach, timeout=self._limit(context))

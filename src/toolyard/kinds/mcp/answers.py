@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from toolyard.core.content import text_and_attachments
 from toolyard.core.tool import ToolResult
 from toolyard.core.wire.content_forms import part_of_mcp
+from toolyard.kinds.mcp.listing import on_wire
 from toolyard.process.output import HeadTail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult
+    from mcp.types import CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult, Result
 
     from toolyard.core.content import Part
     from toolyard.core.tool import CallContext, JsonObject
@@ -29,12 +30,12 @@ def result_of(answer: CallToolResult, context: CallContext) -> ToolResult:
     if structured is not None and not answer.content:
         text = json.dumps(structured, ensure_ascii=False)
     data = structured if isinstance(structured, dict) else None
-    return limited(text, attachments, context, failed=bool(answer.is_error), data=data)
+    return limited(text, attachments, context, failed=bool(answer.is_error), data=data, answer=answer)
 
 
 def resource_result(answer: ReadResourceResult, context: CallContext) -> ToolResult:
     parts = [part_of_mcp({"type": "resource", "resource": on_wire(one)}) for one in answer.contents]
-    return limited(*text_and_attachments(parts), context)
+    return limited(*text_and_attachments(parts), context, answer=answer)
 
 
 def prompt_result(answer: GetPromptResult, context: CallContext) -> ToolResult:
@@ -45,17 +46,15 @@ def prompt_result(answer: GetPromptResult, context: CallContext) -> ToolResult:
         text, more = text_and_attachments(parts_of([message.content]))
         said.append(f"{message.role}: {text}")
         attachments += more
-    return limited("\n\n".join(said), attachments, context)
+    return limited("\n\n".join(said), attachments, context, answer=answer)
+
+
+def completion_result(answer: CompleteResult, context: CallContext) -> ToolResult:
+    return limited("\n".join(answer.completion.values), (), context, answer=answer)
 
 
 def parts_of(content: Iterable[Any]) -> list[Part]:
     return [part_of_mcp(on_wire(item)) for item in content]
-
-
-def on_wire(item: Any) -> JsonObject:
-    """Something of the SDK as it is on the wire."""
-    form: JsonObject = item.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return form
 
 
 def limited(
@@ -65,7 +64,9 @@ def limited(
     *,
     failed: bool = False,
     data: JsonObject | None = None,
+    answer: Result,
 ) -> ToolResult:
+    """A result within the limits. A client gets what was answered, as it was, unless that is too long."""
     kept = HeadTail(context.output_limit, spill_to=context.spill_to)
     kept.add(text.encode("utf-8", "replace"))
     captured = kept.finish()
@@ -77,4 +78,5 @@ def limited(
         truncated=captured.truncated,
         data=data,
         attachments=attachments,
+        original=on_wire(answer) if context.client and not captured.truncated else None,
     )

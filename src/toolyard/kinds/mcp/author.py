@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolyard.kinds.mcp.other_clients.files import PROJECT_FILES, block_in, read_client_file
+from toolyard.kinds.mcp.other_clients.files import PROJECT_FILES, block_in, is_ours, read_client_file
 from toolyard.plugins.kind import Found
 
 if TYPE_CHECKING:
@@ -44,5 +44,7 @@ class McpAuthoring:
         if place != ".":
             return
         for name in PROJECT_FILES:
-            for server in block_in(read_client_file(str(folder / name)), str(folder)):
+            for server, value in block_in(read_client_file(str(folder / name)), str(folder)).items():
+                if is_ours(server, value):
+                    continue
                 yield Found(what=f"MCP server '{server}'", entry={"mcp": {"file": f"./{name}", "server": server}})

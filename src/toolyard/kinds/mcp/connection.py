@@ -10,9 +10,21 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp import Client
-from mcp.types import ElicitResult, Implementation, ToolListChangedNotification
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    CreateMessageResult,
+    ElicitResult,
+    ErrorData,
+    Implementation,
+    ListRootsResult,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ToolListChangedNotification,
+)
 
+from toolyard.core.tool import ClientRequest
 from toolyard.kinds.mcp.health import ServerLost
+from toolyard.kinds.mcp.listing import on_wire
 from toolyard.kinds.mcp.streams import ChildStreams
 from toolyard.process.waiting import run_shielded
 
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from mcp.client.session import ClientRequestContext, IncomingMessage
-    from mcp.types import ElicitRequestParams
+    from mcp.types import CreateMessageRequestParams, ElicitRequestParams, LoggingMessageNotificationParams
 
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.mcp.streams import HttpStreams
@@ -30,6 +42,11 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # what goes wrong th
 T = TypeVar("T")
 CLOSE_PATIENCE = 2.0
 CLIENT = Implementation(name="toolyard", version=version("toolyard"))
+CONNECTION_CLOSED = -32000
+"""The code of the SDK's own error when a server is gone."""
+MISSING_CAPABILITY = -32021
+"""The code of an error that says what a client would have to be able to do."""
+LIST_CHANGES = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
 CALL: ContextVar[CallContext | None] = ContextVar("mcp_call", default=None)
 """The call that a task works on."""
 
@@ -38,7 +55,13 @@ class McpConnection:
     """From its start to its end; `ask` may be used by many at once."""
 
     def __init__(
-        self, streams: ChildStreams | HttpStreams, *, legacy: bool, on_change: Callable[[McpConnection], object]
+        self,
+        streams: ChildStreams | HttpStreams,
+        *,
+        server: str,
+        legacy: bool,
+        passes_on: bool,
+        on_change: Callable[[McpConnection], object],
     ) -> None:
         self.streams = streams
         self.busy = 0
@@ -48,7 +71,10 @@ class McpConnection:
         """Asks for the server's list for the first time."""
         self.is_noted = False
         """Whether its end was put down to its server's health."""
+        self._server = server
         self._legacy = legacy
+        self._passes_on = passes_on
+        """Whether its calls come from a client that what the server asks can be passed on to."""
         self._on_change = on_change
         self._calls: list[CallContext] = []
         self._clocks: dict[asyncio.Timeout, float | None] = {}
@@ -79,6 +105,7 @@ class McpConnection:
         """Do something with the server on behalf of a call, within a time in which no wait for a person counts."""
         CALL.set(context)
         self._calls.append(context)
+        self.streams.hears_log = any(call.client and call.client.log_level for call in self._calls)
         self.busy += 1
         try:
             async with asyncio.timeout(limit) as clock:
@@ -123,7 +150,7 @@ class McpConnection:
         if isinstance(streams, ChildStreams):
             if self._closing.is_set() or (streams.why_killed and streams.end):
                 return ServerLost(streams.why_killed or "it was ended")
-            if streams.end is not None:
+            if streams.end is not None and not is_refusal(error):
                 end = streams.end
                 return ServerLost(f"it ended by itself ({end})", exit_code=end.exit_code, signal=end.signal)
         return ServerLost(in_words(error) if error else "the connection was closed")
@@ -136,6 +163,9 @@ class McpConnection:
                 client_info=CLIENT,
                 cache=None,
                 elicitation_callback=self._elicit,
+                sampling_callback=self._sample if self._passes_on else None,
+                list_roots_callback=self._list_roots if self._passes_on else None,
+                logging_callback=self._log,
                 message_handler=self._on_message,
             ) as client:
                 self._ready.set_result(client)
@@ -160,36 +190,87 @@ class McpConnection:
             await asyncio.wait([*waits, following])
 
     async def _follow(self, client: Client) -> None:
-        """Hear of changes of the list, where the server tells them on a stream of their own."""
+        """Hear of changes of the lists, where the server tells them on a stream of their own."""
         from mcp.client.subscriptions import ListenNotSupportedError
 
-        tools = client.server_capabilities.tools
-        if client.session.discover_result is None or not (tools and tools.list_changed):
+        has = client.server_capabilities
+        tools, prompts, resources = (bool(one and one.list_changed) for one in (has.tools, has.prompts, has.resources))
+        if client.session.discover_result is None or not (tools or prompts or resources):
             return
+        listening = client.listen(
+            tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+        )
         with contextlib.suppress(ListenNotSupportedError):
             try:
-                async with client.listen(tools_list_changed=True) as changes:
+                async with listening as changes:
                     async for _ in changes:
                         self._on_change(self)
             except Exception as error:  # it has no part in calls, which go on
-                log.info("a server's list of tools is not followed: %s", in_words(error))
+                log.info("a server's lists are not followed: %s", in_words(error))
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, LIST_CHANGES):
             self._on_change(self)
 
-    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
+    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         """A server wants to know something of a person, whose time is not the tool's."""
-        call = CALL.get() or (self._calls[-1] if self._calls else None)
-        if call is None or call.ask_person is None:
+        call = self._call()
+        if call is None or (call.client is None and call.ask_person is None):
             return ElicitResult(action="decline")
+        with self._clocks_stopped():
+            if call.client is not None:
+                form = on_wire(params)
+                form["message"] = f"{self._server} asks: {params.message}"
+                answer = await call.client.ask(key_of(context, "form"), request_of("elicitation/create", form))
+                return ElicitResult.model_validate(answer if isinstance(answer, dict) else {"action": "decline"})
+            return await self._ask_person(call, params)
+
+    async def _ask_person(self, call: CallContext, params: ElicitRequestParams) -> ElicitResult:
         schema: JsonObject = getattr(params, "requested_schema", None) or {"type": "object", "properties": {}}
         url = getattr(params, "url", None)
-        with self._clocks_stopped():
-            filled = await call.ask_person(f"{params.message}\n{url}" if url else params.message, schema)
+        asked = (
+            call.ask_person(f"{params.message}\n{url}" if url else params.message, schema) if call.ask_person else None
+        )
+        filled = await asked if asked else None
         if filled is None:
             return ElicitResult(action="decline")
         return ElicitResult(action="accept", content=None if url else dict(filled))
+
+    async def _sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        """A server wants a model to answer; only who made the call has one to offer, and decides."""
+        call = self._call()
+        if call is not None and call.client is not None:
+            with self._clocks_stopped():
+                answer = await call.client.ask(
+                    key_of(context, "message"), request_of("sampling/createMessage", on_wire(params))
+                )
+            if isinstance(answer, dict):
+                return CreateMessageResult.model_validate(answer)
+        needed: JsonObject = {"requiredCapabilities": {"sampling": {}}}
+        return ErrorData(code=MISSING_CAPABILITY, message="there is no model that can be asked", data=needed)
+
+    async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
+        """A server wants to know where to work: where the client says, else where the call works."""
+        call = self._call()
+        answer = (
+            await call.client.ask(key_of(context, "roots"), request_of("roots/list", {}))
+            if call and call.client
+            else None
+        )
+        if isinstance(answer, dict):
+            return ListRootsResult.model_validate(answer)
+        return ListRootsResult.model_validate({"roots": [{"uri": call.cwd.as_uri()}] if call else []})
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        call = self._call()
+        if call is not None and call.client is not None and call.client.log_level:
+            call.client.log(on_wire(params))
+
+    def _call(self) -> CallContext | None:
+        """The call that something belongs to; where that is not said, the newest."""
+        return CALL.get() or (self._calls[-1] if self._calls else None)
 
     @contextlib.contextmanager
     def _clocks_stopped(self) -> Iterator[None]:
@@ -212,6 +293,28 @@ class McpConnection:
         if when is not None:
             self._clocks[clock] = max(when - asyncio.get_running_loop().time(), 0.0)
             clock.reschedule(None)
+
+
+def key_of(context: ClientRequestContext, otherwise: str) -> str:
+    """The name that a server of the newer era gives to what it asks; in the older one requests have numbers."""
+    return context.request_id if isinstance(context.request_id, str) else otherwise
+
+
+def request_of(method: str, params: JsonObject) -> ClientRequest:
+    return ClientRequest(method=method, params=params)
+
+
+def error_of(error: BaseException) -> JsonObject | None:
+    """The error that a server reported, if it was one."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return on_wire(error.error) if isinstance(error, MCPError) else None
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether a server said no, and was ended because of that."""
+    reported = error_of(error) if error else None
+    return reported is not None and reported["code"] != CONNECTION_CLOSED
 
 
 def in_words(error: BaseException) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
-FORM = 1
+FORM = 2
 """Changes when what is kept of a listing does."""
 MOST_PAGES = 100
 LARGEST_PROGRAM = 4 << 20
@@ -55,6 +55,12 @@ class McpResource(msgspec.Struct, frozen=True, kw_only=True):
     uri: str
     name: str = ""
     description: str = ""
+    definition: dict[str, Any] = {}
+    """As the server gave it, to be passed on."""
+
+    @property
+    def is_template(self) -> bool:
+        return "uriTemplate" in self.definition
 
 
 class McpPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +70,7 @@ class McpPrompt(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     arguments: list[str] = []
     required: list[str] = []
+    definition: dict[str, Any] = {}
 
 
 class McpListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +81,14 @@ class McpListing(msgspec.Struct, frozen=True, kw_only=True):
     prompts: list[McpPrompt] = []
     faults: list[str] = []
     """Tools that cannot be used, and why."""
+    completes: bool = False
+    """Whether it completes arguments of its prompts and templates."""
     protocol: str = ""
     """The revision that the server speaks."""
     server: str = ""
     """Name and version, as it says."""
+    is_missing: bool = False
+    """Whether this stands for a list that the server did not give when it was last asked."""
 
 
 def listing_cache(host: Host) -> ContentCache[McpListing]:
@@ -138,6 +149,7 @@ async def fetch_listing(client: Client, faults: list[str]) -> McpListing:
         resources=await resources_of(client) if capabilities.resources is not None else [],
         prompts=await prompts_of(client) if capabilities.prompts is not None else [],
         faults=list(faults),
+        completes=capabilities.completions is not None,
         protocol=client.protocol_version,
         server=f"{info.name} {info.version}".strip() if info else "",
     )
@@ -172,7 +184,10 @@ def definition_of(tool: Tool) -> McpDefinition | str:
 async def resources_of(client: Client) -> list[McpResource]:
     found = [(one.uri, one) for one in await every(client.list_resources, "resources")]
     found += [(one.uri_template, one) for one in await every(client.list_resource_templates, "resource_templates")]
-    return [McpResource(uri=str(uri), name=one.name, description=one.description or "") for uri, one in found]
+    return [
+        McpResource(uri=str(uri), name=one.name, description=one.description or "", definition=on_wire(one))
+        for uri, one in found
+    ]
 
 
 async def prompts_of(client: Client) -> list[McpPrompt]:
@@ -182,9 +197,16 @@ async def prompts_of(client: Client) -> list[McpPrompt]:
             description=one.description or "",
             arguments=[argument.name for argument in one.arguments or ()],
             required=[argument.name for argument in one.arguments or () if argument.required],
+            definition=on_wire(one),
         )
         for one in await every(client.list_prompts, "prompts")
     ]
+
+
+def on_wire(item: Any) -> dict[str, Any]:
+    """Something of the SDK as it is on the wire."""
+    form: dict[str, Any] = item.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return form
 
 
 def without_bad_tools(result: Any, faults: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
 
 T = TypeVar("T")
+ConnectionKey: TypeAlias = "tuple[Reach, str, bool]"
+"""How far its calls reach, in which folder, and whether what the server asks is passed on."""
 WITHOUT_HANDSHAKE = "2026-07-28"
 """The first revision without one; a server that is known to speak an older is not asked for this first."""
 
 
 class ServerConnections:
-    """Usually one; another where calls reach further or less far, or work in another folder."""
+    """Usually one; another where calls reach further or less far, work in another folder, or come from a client."""
 
     def __init__(self, server: McpProgram | McpAddress, host: Host, *, start_timeout: float) -> None:
         self.server = server
@@ -44,7 +46,7 @@ class ServerConnections:
         """Told what the server offers whenever it was asked in passing."""
         self.host = host
         self._start_timeout = start_timeout
-        self._connections: dict[tuple[Reach, str], McpConnection] = {}
+        self._connections: dict[ConnectionKey, McpConnection] = {}
         self._retired: list[McpConnection] = []
         self._looking: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -70,7 +72,7 @@ class ServerConnections:
 
         `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
         """
-        connection, client = await self._connected(context.reach, cwd)
+        connection, client = await self._connected(context.reach, cwd, passes_on=context.client is not None)
         try:
             answer = await connection.ask(lambda: work(client), context, limit)
             self.health.failures = 0
@@ -127,15 +129,15 @@ class ServerConnections:
         self._connections, self._retired = {}, []
         await asyncio.gather(*(one.aclose() for one in found))
 
-    async def _connected(self, reach: Reach, cwd: str) -> tuple[McpConnection, Client]:
-        key: tuple[Reach, str] = (reach, cwd) if self.is_local else ("outside", "")
+    async def _connected(self, reach: Reach, cwd: str, *, passes_on: bool) -> tuple[McpConnection, Client]:
+        key: ConnectionKey = (reach, cwd, passes_on) if self.is_local else ("outside", "", passes_on)
         if self._usable(key) is None and self.health.pause:
             await asyncio.sleep(self.health.pause)
         if self._closed:
             raise ServerLost("it is not loaded any more")
         connection = self._usable(key)
         if connection is None:
-            connection = self._connections[key] = self._open(reach, cwd)
+            connection = self._connections[key] = self._open(reach, cwd, passes_on=passes_on)
             connection.listed = self._look_again(connection)
         try:
             client = await connection.client(self._start_timeout)
@@ -146,7 +148,7 @@ class ServerConnections:
             self._note(connection, lost)
             raise
 
-    def _usable(self, key: tuple[Reach, str]) -> McpConnection | None:
+    def _usable(self, key: ConnectionKey) -> McpConnection | None:
         """The connection for such calls, unless it has ended or is about to."""
         known = self._connections.get(key)
         if known is None or not (known.has_ended or known.retiring):
@@ -154,12 +156,16 @@ class ServerConnections:
         self._retired = [one for one in (*self._retired, self._connections.pop(key)) if not one.has_ended]
         return None
 
-    def _open(self, reach: Reach, cwd: str) -> McpConnection:
+    def _open(self, reach: Reach, cwd: str, *, passes_on: bool = False) -> McpConnection:
         from toolyard.kinds.mcp.connection import McpConnection
 
         self.health.started()
         return McpConnection(
-            self._streams(reach, cwd), legacy="" < self.protocol < WITHOUT_HANDSHAKE, on_change=self._look_again
+            self._streams(reach, cwd),
+            server=self.server.name,
+            legacy="" < self.protocol < WITHOUT_HANDSHAKE,
+            passes_on=passes_on,
+            on_change=self._look_again,
         )
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:

@@ -8,6 +8,8 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from toolyard.errors import ProcessError
 from toolyard.files.working_folder import working_folder
 from toolyard.kinds.mcp.health import ServerLost
@@ -16,8 +18,9 @@ from toolyard.kinds.mcp.pinned import PinnedDefinitions
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.kinds.mcp.servers import ServerConnections
 from toolyard.kinds.mcp.settings import McpSettings
-from toolyard.kinds.mcp.tool import McpTool, PromptTool, ResourceTool
+from toolyard.kinds.mcp.tool import CompletionTool, McpTool, PromptTool, ResourceTool
 from toolyard.plugins.kind import ServerStatus
+from toolyard.plugins.offers import PluginOffers
 from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.tool import ServerTool
     from toolyard.plugins.host import Host
 
+FIRST_ANSWER = 10.0
+"""How many seconds everybody waits for a server that never said what it offers."""
 LOOK_AGAIN = 5.0
 """How many seconds pass before it is looked whether the program of a server was changed."""
 
@@ -50,7 +55,10 @@ class McpSource:
         self._key = ""
         self._looked_at = 0.0
         self._tools: list[ServerTool] = []
-        self._loading: asyncio.Lock | None = None
+        self._offers: PluginOffers | None = None
+        self._services: Sequence[ServerTool] = ()
+        self._asking: asyncio.Task[None] | None = None
+        """Asks it for the first time what it offers."""
 
     @property
     def file(self) -> Path:
@@ -75,13 +83,22 @@ class McpSource:
 
     def plugins(self) -> Sequence[Plugin]:
         """A server is one plugin, on or off as a whole; `tools` of its entry chooses among its tools."""
-        return [Plugin(id=self.reference.name, kind="mcp", tools=self._tools, other_name=methodcaller("prefixed"))]
+        return [
+            Plugin(
+                id=self.reference.name,
+                kind="mcp",
+                tools=self._tools,
+                other_name=methodcaller("prefixed"),
+                offers=self._offers,
+                services=self._services,
+            )
+        ]
 
     def is_current(self) -> bool:
         if self._heard_since is not None:
             return False
         if self._listing is None:
-            return bool(self.problems) and self._servers.health.pause > 0
+            return self._is_asked or (bool(self.problems) and self._servers.health.pause > 0)
         now = time.monotonic()
         if now - self._looked_at < LOOK_AGAIN:
             return True
@@ -89,33 +106,38 @@ class McpSource:
         return self._servers.health.pause > 0 or listing_key(self._servers.server, self._host) == self._key
 
     async def load(self, *, without_running: bool = False) -> bool:
-        """Take what is known of it, and only where nothing is, start it and ask."""
-        if self._heard_since is not None:
-            listing, self._heard_since = self._heard_since, None
-            self._accept(listing)
+        """Take what is known of it, and only where nothing is, start it and ask.
+
+        It is waited for, but not long, and not at all where it kept others waiting before; it is taken in later then.
+        """
+        if self._accept_heard():
             return True
         key = listing_key(self._servers.server, self._host)
         known = listing_cache(self._host).get(key)
-        if known is not None:
+        if known is not None and not known.is_missing:
             self._key = key
             self._accept(known)
             return True
         if without_running:
             return False
-        self._loading = self._loading or asyncio.Lock()
-        async with self._loading:
-            if not self.is_current():
-                await self._ask(key)
+        asking = self._ask_once(key)
+        await asyncio.wait({asking}, timeout=FIRST_ANSWER if known is None else 0)
+        if asking.done():
+            self._accept_heard()
+        else:
+            self.problems = self.problems or [self._unanswered()]  # what went wrong last says more
+            self._keep(McpListing(is_missing=True), key)
         return True
 
     async def status(self, *, start: bool) -> ServerStatus:
         """How the server is doing; with `start` it is asked now what it offers."""
-        if start and not self._servers.health.starts:
-            await self._ask(listing_key(self._servers.server, self._host))
+        if start and (self._is_asked or not self._servers.health.starts):
+            await asyncio.wait({self._ask_once(listing_key(self._servers.server, self._host))})
+            self._accept_heard()
         health, listing = self._servers.health, self._listing
         return ServerStatus(
             name=self.reference.name,
-            state=self._servers.state,
+            state="asked" if self._is_asked else self._servers.state,
             restarts=max(health.starts - 1, 0),
             tools=len(self._tools),
             speaks=listing.protocol if listing else "",
@@ -136,7 +158,8 @@ class McpSource:
         except ServerLost as lost:
             hint = "look at what the server says of itself, or give it a header 'Authorization'"
             return self.reference.at.problem("mcp_login", f"signing in to '{server.name}' failed: {lost}", hint)
-        await self._ask(listing_key(server, self._host))
+        await asyncio.wait({self._ask_once(listing_key(server, self._host))})
+        self._accept_heard()
         return None
 
     def logout(self) -> bool:
@@ -148,7 +171,29 @@ class McpSource:
         return login_store(server).forget()
 
     async def aclose(self) -> None:
+        if self._asking:
+            self._asking.cancel()
+            await asyncio.wait({self._asking})
         await self._servers.aclose()
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether it is being asked for the first time what it offers."""
+        return self._asking is not None and not self._asking.done()
+
+    def _ask_once(self, key: str) -> asyncio.Task[None]:
+        """What asks it, once for all who want to know."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(key))
+        return self._asking
+
+    def _accept_heard(self) -> bool:
+        """Take over what it said since the last time; whether it said something."""
+        if self._heard_since is None:
+            return False
+        listing, self._heard_since = self._heard_since, None
+        self._accept(listing)
+        return True
 
     async def _ask(self, key: str) -> None:
         """Start it, or connect to it, and let it say what it offers."""
@@ -162,19 +207,21 @@ class McpSource:
         if self._key != key:  # what runs is another version
             await self._servers.retire()
         self._key = key
-        self._keep(listing)
+        self._keep(listing, key)
         self._servers.health.failures = 0
-        self._accept(listing)
+        self._heard_since = listing
+        self._host.news.set()
 
     def _heard(self, listing: McpListing) -> None:
         """It said anew what it offers, while it ran for a call."""
         if listing != self._listing:
             self._heard_since = listing
-            self._keep(listing)
+            self._keep(listing, self._key or listing_key(self._servers.server, self._host))
+            self._host.news.set()
 
-    def _keep(self, listing: McpListing) -> None:
+    def _keep(self, listing: McpListing, key: str) -> None:
         cache = listing_cache(self._host)
-        cache.put(self._key or listing_key(self._servers.server, self._host), listing)
+        cache.put(key, listing)
         cache.save()
 
     def _accept(self, listing: McpListing) -> None:
@@ -192,11 +239,25 @@ class McpSource:
             if choice.has(definition.name):
                 name = choice.name_of(definition.name)
                 tools.append(McpTool(definition, servers, self._pinned, name=name, timeout=timeout))
-        if listing.resources:
-            tools.append(ResourceTool(listing.resources, servers, timeout=timeout))
-        if listing.prompts:
-            tools.append(PromptTool(listing.prompts, servers, timeout=timeout))
-        self._tools = tools
+        reader = [ResourceTool(listing.resources, servers, timeout=timeout)] if listing.resources else []
+        prompter = [PromptTool(listing.prompts, servers, timeout=timeout)] if listing.prompts else []
+        completer = [CompletionTool(servers, timeout=timeout)] if listing.completes else []
+        self._tools, self._services = [*tools, *reader, *prompter], completer
+        self._offers = PluginOffers(
+            resources=[one.definition for one in listing.resources if not one.is_template],
+            templates=[one.definition for one in listing.resources if one.is_template],
+            prompts=[one.definition for one in listing.prompts],
+            completes=listing.completes,
+            reader="".join(one.spec.name for one in reader),
+            prompter="".join(one.spec.name for one in prompter),
+            completer="".join(one.spec.name for one in completer),
+        )
+
+    def _unanswered(self) -> Problem:
+        name = self.reference.name
+        message = f"the MCP server '{name}' has not said yet what it offers; its tools are missing until it does"
+        problem = self.reference.at.problem("mcp_server", message, f"wait for it: toolyard plugins status {name}")
+        return replace(problem, severity="warning")
 
     def _failure(self, reason: str) -> Problem:
         name, printed = self.reference.name, self._servers.health.printed

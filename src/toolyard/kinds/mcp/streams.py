@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from toolyard.process.keeper.link import KeeperLink
 
 log = logging.getLogger("toolyard.mcp")
+MOST_LOGGED = 1000
+"""How many messages may wait before further ones of a server's log are dropped."""
 LAST_OUTPUT = 4096
 """How much is kept of what a server prints beside its messages."""
 MOST_WAITING = 10_000
@@ -39,6 +41,8 @@ class ChildStreams:
         self.printed = b""
         self.faults: list[str] = []
         """Tools that were left out of its lists, and why."""
+        self.hears_log = False
+        """Whether somebody wants to hear its log."""
         self._keeper, self._request = keeper, request
         self._companion: Companion | None = None
         self._messages = ChildMessages()
@@ -64,8 +68,8 @@ class ChildStreams:
         except ValueError:
             self._keep(line + b"\n")  # a greeting, or a print that was forgotten
             return
-        if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
-            return  # its log, which nobody asked for and which may be long
+        if is_log(message) and not (self.hears_log and self._messages.waiting < MOST_LOGGED):
+            return  # it may be long, and nothing depends on it
         if isinstance(message, JSONRPCResponse):
             without_bad_tools(message.result, self.faults)
         if self._messages.waiting >= MOST_WAITING:
@@ -84,6 +88,10 @@ class ChildStreams:
         self.end = end
         self.ended.set()
         self._messages.put(None)
+
+
+def is_log(message: object) -> bool:
+    return isinstance(message, JSONRPCNotification) and message.method == "notifications/message"
 
 
 class ChildMessages:
@@ -148,6 +156,7 @@ class HttpStreams:
         self.ended = asyncio.Event()
         self.printed = b""
         self.faults: list[str] = []
+        self.hears_log = False
         self._server, self._auth = server, auth
         self._stack = AsyncExitStack()
 

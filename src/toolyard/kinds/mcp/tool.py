@@ -6,7 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -84,9 +84,11 @@ class ServerTool(ABC):
         except ProcessError as error:
             return self._failed(f"could not be run: {error}", "crash")
         except Exception as error:  # of the SDK, for which an error that a server reports is an exception
-            from toolyard.kinds.mcp.connection import in_words
+            from toolyard.kinds.mcp.connection import error_of, in_words
 
-            return self._failed(f"could not be run: {in_words(error)}", "crash")
+            failed = self._failed(f"could not be run: {in_words(error)}", "crash")
+            reported = error_of(error) if context.client else None
+            return replace(failed, original={"error": reported}) if reported else failed
 
     def _lost(self, lost: ServerLost) -> ToolResult:
         how: Failure = "crash" if lost.exit_code is None else "exit_code"
@@ -155,7 +157,8 @@ class McpTool(ServerTool):
 
         async def work(client: Client) -> ToolResult:
             told = report if context.emit else None
-            answer = await client.call_tool(self.definition.name, dict(plan.arguments), progress_callback=told)
+            name, given = self.definition.name, dict(plan.arguments)
+            answer = await client.call_tool(name, given, progress_callback=told, meta=log_wish(context))
             return result_of(answer, context)
 
         return await self.asked(work, plan, context)
@@ -217,6 +220,41 @@ class PromptTool(ServerTool):
             return prompt_result(await client.get_prompt(plan.arguments["name"], dict(given)), context)
 
         return await self.asked(work, plan, context)
+
+
+class CompletionTool(ServerTool):
+    """Completes an argument of a server's prompts and templates, for programs in which a person types it."""
+
+    def __init__(self, servers: ServerConnections, *, timeout: float) -> None:
+        text = f"Complete an argument of a prompt or a resource of the MCP server '{servers.server.name}'."
+        known = {"ref": {"type": "object"}, "argument": {"type": "object"}, "context": {"type": "object"}}
+        schema = {"type": "object", "properties": known, "required": ["ref", "argument"]}
+        name, hints = fitted(f"{servers.server.name}_complete"), Hints(read_only=True)
+        super().__init__(
+            ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
+        )
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        from mcp.types import PromptReference, ResourceTemplateReference
+
+        from toolyard.kinds.mcp.answers import completion_result
+
+        given = plan.arguments
+        kind = PromptReference if given["ref"].get("type") == "ref/prompt" else ResourceTemplateReference
+        context_arguments = (given.get("context") or {}).get("arguments")
+
+        async def work(client: Client) -> ToolResult:
+            ref = kind.model_validate(given["ref"])
+            answer = await client.complete(ref, dict(given["argument"]), context_arguments=context_arguments)
+            return completion_result(answer, context)
+
+        return await self.asked(work, plan, context)
+
+
+def log_wish(context: CallContext) -> Any:
+    """What tells a server of the newer era that somebody wants to hear its log."""
+    level = context.client.log_level if context.client else None
+    return {"io.modelcontextprotocol/logLevel": level} if level else None
 
 
 def some_of(lines: Sequence[str]) -> list[str]:

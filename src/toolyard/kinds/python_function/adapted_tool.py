@@ -32,8 +32,15 @@ class AdaptedTool:
 
     confined = True
 
-    def __init__(self, spec: ToolSpec, as_call: Callable[..., Any], tools: Callable[[], Mapping[str, Tool]]) -> None:
+    def __init__(
+        self,
+        spec: ToolSpec,
+        as_call: Callable[..., Any],
+        tools: Callable[[], Mapping[str, Tool]],
+        as_answer: Callable[..., Any] | None = None,
+    ) -> None:
         self.spec = spec
+        self._as_answer = as_answer
         self.code = as_call
         """What the author wrote."""
         self._tools = tools
@@ -78,9 +85,19 @@ class AdaptedTool:
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         match plan.prepared:
             case BaseCall(tool=tool, plan=base):
-                result: ToolResult = await tool.run(base, context)
-                return result
+                return self._translated(await tool.run(base, context), plan.arguments)
         return ToolResult(text=plan.prepared, bytes_out=len(plan.prepared.encode("utf-8", "replace")))
+
+    def _translated(self, result: ToolResult, arguments: JsonObject) -> ToolResult:
+        """The answer in the words of the family, if the author has any."""
+        if self._as_answer is None:
+            return result
+        given = {"tool_name": self.spec.name, "payload": dict(arguments), "text": result.text}
+        try:
+            text = fitting_call(self._as_answer, given)()
+        except (ToolError, ValueError) as error:
+            return replace(result, text=f"{result.text}\nError: {error}")
+        return replace(result, text=str(text))
 
     @cached_property
     def _decoders(self) -> Mapping[str, ArgumentDecoder]:

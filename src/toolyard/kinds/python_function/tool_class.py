@@ -80,20 +80,21 @@ class ToolClass:
 
     def _base(self) -> Mapping[str, Tool]:
         """The tools of the application that it builds on."""
-        word = getattr(self.instance, "builds_on", "")
-        return self._bases.named(word) if self._bases and word else {}
+        bases, words = self._bases, base_words(self.instance)
+        return {name: tool for word in words for name, tool in bases.named(word).items()} if bases else {}
 
     def _fault_of_base(self) -> str | None:
-        word, as_call = getattr(self.instance, "builds_on", ""), getattr(self.instance, "as_call", None)
-        if as_call and is_async(as_call):
-            return "has an as_call that is async, but it only translates, and must answer at once"
-        return f"builds on '{word}', which names no tools here" if as_call and word and not self._base() else None
+        as_call, as_answer = (getattr(self.instance, name, None) for name in ("as_call", "as_answer"))
+        if (as_call and is_async(as_call)) or (as_answer and is_async(as_answer)):
+            return "has an as_call or as_answer that is async, but those only translate, and must answer at once"
+        unknown = [word for word in base_words(self.instance) if not (self._bases and self._bases.named(word))]
+        return f"builds on '{unknown[0]}', which names no tools here" if as_call and unknown else None
 
     def _tool(self, spec: ToolSpec) -> Tool:
         if as_call := getattr(self.instance, "as_call", None):
             from toolyard.kinds.python_function.adapted_tool import AdaptedTool
 
-            return AdaptedTool(spec, as_call, self._base)
+            return AdaptedTool(spec, as_call, self._base, getattr(self.instance, "as_answer", None))
         code = self.instance.execute_tool
         return PythonTool(spec=spec, callee=MethodCallee(self, spec), code=code, roots=self.author.roots)
 
@@ -125,6 +126,12 @@ class ToolClass:
             return None
         outcome = await self.author.hook(function, given)
         return outcome if isinstance(outcome, Raised | OutOfTime) else outcome.value
+
+
+def base_words(instance: Any) -> tuple[str, ...]:
+    """The entries of the application that a plugin builds on, as it names them."""
+    named: str | tuple[str, ...] = getattr(instance, "builds_on", ())
+    return tuple(named) if not isinstance(named, str) else (named,) if named else ()
 
 
 class MethodCallee:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from toolyard.errors import ToolStopped
 from toolyard.files.working_folder import PROCESS_FOLDER
 from toolyard.plugins.author_code.output import Outlet, routed
+from toolyard.plugins.author_code.threads import THREADS, ThreadJob
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
 
 GRACE = 1.0
 """How long code may go on by itself after its call is over, before it is stopped."""
+MOMENT = 0.0002
+"""How many seconds the loop itself waits for blocking code: most of it ends sooner than the loop could be told."""
 STRAY: set[asyncio.Task[Any]] = set()
 """Tasks that did not end when they were cancelled; held here, since the loop holds its tasks only weakly."""
 
@@ -117,26 +118,33 @@ async def cancel(task: asyncio.Task[Any]) -> None:
 async def run_in_thread(
     call: Callable[[], Any], outlet: Outlet, timeout: float | None, cancelled: threading.Event
 ) -> Outcome:
-    """Run blocking code in a thread of its own: in a pool, one that never ends would hold up the others."""
+    """Run blocking code in a thread that does nothing else: in a pool, one that never ends would hold up others."""
+    job = ThreadJob(lambda: run_blocking(call, outlet))
+    THREADS.do(job)
+    if not job.wait(MOMENT):
+        await run_to_end(job, timeout, cancelled)
+    return job.outcome or OutOfTime()
+
+
+async def run_to_end(job: ThreadJob[Outcome], timeout: float | None, cancelled: threading.Event) -> None:
+    """Wait for a job while the loop goes on; one that is not done in time is told so, and stopped."""
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Outcome] = loop.create_future()
-    worker = Worker(call, outlet, lambda outcome: tell(loop, ended, outcome))
-    worker.start()
+    ended: asyncio.Future[None] = loop.create_future()
+    job.tell(lambda: tell(loop, ended))
     try:
         await asyncio.wait({ended}, timeout=timeout)
     finally:
         if not ended.done():
             cancelled.set()
-            loop.call_later(GRACE, worker.stop)
-    return ended.result() if ended.done() else OutOfTime()
+            loop.call_later(GRACE, job.stop)
 
 
-def tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    """Hand an outcome to the loop, unless that is gone or nobody waits."""
+def tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]) -> None:
+    """Tell the loop that something ended, unless that is gone or nobody waits."""
 
     def set_result() -> None:
         if not ended.done():
-            ended.set_result(outcome)
+            ended.set_result(None)
 
     try:
         loop.call_soon_threadsafe(set_result)
@@ -144,49 +152,14 @@ def tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[Outcome], outcom
         return
 
 
-class Worker:
-    """A thread that runs one call, and can be stopped as far as Python can stop a thread."""
-
-    def __init__(self, call: Callable[[], Any], outlet: Outlet, tell: Callable[[Outcome], None]) -> None:
-        self._call = call
-        self._outlet = outlet
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._over = False
-        context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="toolyard-tool", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Raise `ToolStopped` in code that still runs; it arrives at the next step of Python code, not in a C call."""
-        import ctypes
-
-        with self._lock:
-            if self._over or self._thread.ident is None:
-                return
-            ident = ctypes.c_ulong(self._thread.ident)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(ToolStopped))
-
-    def _run(self) -> None:
-        outcome: Outcome = OutOfTime()
+def run_blocking(call: Callable[[], Any], outlet: Outlet) -> Outcome:
+    with routed(outlet):
         try:
-            with routed(self._outlet):
-                outcome = self._finish()
-            with self._lock:
-                self._over = True
-        except ToolStopped:  # it came while we were ending by ourselves
-            self._over = True
-        self._tell(outcome)
-
-    def _finish(self) -> Outcome:
-        try:
-            value = self._call()
+            value = call()
             if inspect.isgenerator(value):
                 for part in value:
-                    self._outlet.add_part(part)
-                value = self._outlet.answer()
+                    outlet.add_part(part)
+                value = outlet.answer()
             return Returned(value)
         except BaseException as error:
             return Raised(error)

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from toolyard.core.reach import nearest_of
 from toolyard.permissions.verdict import ALLOWED, PermissionRequest, RemembersAnswers
 from toolyard.runtime.call_steps.conditions import CallChanged
+from toolyard.runtime.client_link import client_link
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from toolyard.core.tool import JsonObject, ToolCall
+    from toolyard.core.tool import ClientLink, JsonObject, ToolCall
     from toolyard.permissions.verdict import Approver, Verdict
     from toolyard.runtime.call_steps.conditions import CallHooks, CallServices, CallSettings, ReadyCall
 
@@ -80,6 +81,10 @@ class Permission(msgspec.Struct, frozen=True):
         from toolyard.permissions.approval import ask_to_fill
 
         return await ask_to_fill(self._approver, request, message, form, self._patience(request))
+
+    def client_link(self, call_id: str) -> ClientLink | None:
+        """The program that the call comes from, if whoever is asked is one."""
+        return client_link(self._approver, call_id, self.services.redactor)
 
     @property
     def _approver(self) -> Approver:

@@ -3,116 +3,213 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from toolyard.core.events import OutputChunk, PreviewReady
 from toolyard.core.json_values import cut
-from toolyard.core.tool import ToolResult
+from toolyard.core.tool import JsonObject, ToolResult
+from toolyard.serve.mcp.questions import can_be_asked
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Coroutine, Mapping
 
     from toolyard.core.events import Event
-    from toolyard.permissions.verdict import Answer
-    from toolyard.serve.mcp.questions import ClientQuestion
+    from toolyard.core.tool import ClientRequest, Json
+
+Report: TypeAlias = Callable[[int, str], Awaitable[None]]
+Log: TypeAlias = Callable[[JsonObject], Awaitable[None]]
 
 
 LONGEST_MESSAGE = 16_384
 """How many characters of output one notice of progress carries; the result has what is left out."""
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Of log messages, the gravest last."""
 CANCELLED = ToolResult(text="The call was cancelled.", failure="cancelled")
 
 
 class ServedCall:
-    """A call in a task of its own, so that neither a lost connection nor a question can leave it half done."""
+    """A call in a task of its own, so that neither a lost connection nor a question can leave it half done.
 
-    def __init__(self, *, can_ask: bool, report: Callable[[int, str], Awaitable[None]] | None = None) -> None:
-        self.can_ask = can_ask
-        self.progress = Progress(report) if report else None
-        self._task: asyncio.Task[ToolResult] | None = None
-        self._question: ClientQuestion | None = None
-        self._answer: asyncio.Future[Answer] | None = None
-        self._asking = asyncio.Lock()
-        self._moved = asyncio.Event()
+    It moves on from question to question to its result; whoever wants to know is told with `then`, in the same step of
+    the loop, since every further one would be waited for. It is also the link of its tool to the client.
+    """
+
+    def __init__(
+        self,
+        *,
+        capabilities: Json = None,
+        notices: Notices | None = None,
+        log_level: str | None = None,
+        early: Mapping[str, Json] | None = None,
+    ) -> None:
+        self.capabilities = capabilities
+        """What its client can be asked."""
+        self.log_level = log_level
+        self.asked: dict[str, ClientRequest] = {}
+        """What it waits for, by names."""
+        self._notices = notices
+        self._early = dict(early or {})
+        """Answers that came with the call, to what it is expected to ask."""
+        self._is_told = False
+        """Whether somebody was told of what is asked."""
+        self._answers: dict[str, asyncio.Future[Json]] = {}
+        self._outcome: ToolResult | Exception | None = None
+        self._go_on: Callable[[], None] | None = None
+        self._has_begun = self._given_up = False
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self._outcome is not None
 
     def start(self, work: Callable[[], Coroutine[None, None, ToolResult]], on_end: Callable[[], None]) -> None:
         """Begin; `on_end` is called when it is over, whatever happened."""
-        self._task = asyncio.create_task(self._run(work))
+        self.task = asyncio.create_task(self._run(work, on_end))
 
-        def ended(_: object) -> None:
-            on_end()
-            self._moved.set()
+    def then(self, go_on: Callable[[], None]) -> None:
+        """Call this once when there is a result, or a question that nobody was told of; at once if there is."""
+        self._go_on = go_on
+        self._move()
 
-        self._task.add_done_callback(ended)
+    def result(self) -> ToolResult:
+        """The result, when there is one; raises what broke."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        if self._outcome is None:
+            raise RuntimeError("a call that asks something has no result yet")
+        return self._outcome
 
-    async def next(self) -> ToolResult | ClientQuestion:
+    async def next(self) -> None:
         """Wait for the result, or for a question that comes before it."""
-        await self._moved.wait()
-        if self._task and self._task.done():
-            return CANCELLED if self._task.cancelled() else self._task.result()
-        if self._question is None:
-            raise RuntimeError("a call moves on with a result or with a question")
-        return self._question
+        moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.then(lambda: None if moved.done() else moved.set_result(None))
+        await moved
 
-    def answer(self, answer: Answer) -> None:
-        """Answer the question that `next` gave; one that waits no more is left alone."""
-        self._moved.clear()
-        if self._answer and not self._answer.done():
-            self._answer.set_result(answer)
-        if self._task and self._task.done():
-            self._moved.set()
+    def answer(self, answers: Mapping[str, Json]) -> None:
+        """Answer what is asked, by its names; what is left out is asked again."""
+        for name, waiting in self._answers.items():
+            if name in answers and not waiting.done():
+                self.asked.pop(name, None)
+                waiting.set_result(answers[name])
+        self._is_told = False
 
-    async def ask(self, question: ClientQuestion) -> Answer:
-        """Put a question to the person; one after the other, since a client shows one form at a time."""
-        async with self._asking:
-            self._question = question
-            self._answer = asyncio.get_running_loop().create_future()
-            self._moved.set()
-            try:
-                return await self._answer
-            finally:
-                self._question = self._answer = None
-                if not (self._task and self._task.done()):
-                    self._moved.clear()
+    async def ask(self, name: str, request: ClientRequest) -> Json:
+        """Ask on behalf of the tool; the client may have answered already, as it knows what the tool asks."""
+        if not can_be_asked(self.capabilities, request):
+            return None
+        early = self._early.pop(name, None)
+        return early if isinstance(early, dict) else await self.put(name, request)
+
+    async def put(self, name: str, request: ClientRequest) -> Json:
+        """Put a question to the client; those of one moment are put together."""
+        while name in self.asked:
+            name += "_"
+        loop = asyncio.get_running_loop()
+        self.asked[name], self._answers[name] = request, loop.create_future()
+        loop.call_soon(self._put)
+        try:
+            return await self._answers[name]
+        finally:
+            self.asked.pop(name, None)
+            del self._answers[name]
+
+    def log(self, message: JsonObject) -> None:
+        if self._notices and self.log_level and is_at_least(message.get("level"), self.log_level):
+            self._notices.add(message)
 
     def cancel(self) -> None:
-        if self._task:
-            self._task.cancel()
-
-    async def ended(self) -> None:
-        """Wait until nothing of it runs."""
-        if self._task:
-            await asyncio.wait([self._task])
+        if self.task and self._has_begun:
+            self.task.cancel()
+        self._given_up = True
 
     def hear(self, event: Event) -> None:
         """Tell whoever wants to hear of progress what happens."""
-        if self.progress is None:
+        if self._notices is None:
             return
         if isinstance(event, PreviewReady) and event.preview:
-            self.progress.add(event.preview)
+            self._notices.add(event.preview)
         elif isinstance(event, OutputChunk):
-            self.progress.add(event.text)
+            self._notices.add(event.text)
 
-    async def _run(self, work: Callable[[], Coroutine[None, None, ToolResult]]) -> ToolResult:
+    def _put(self) -> None:
+        self._is_told = False
+        self._move()
+
+    def _move(self) -> None:
+        if self._go_on and (self._outcome or (self.asked and not self._is_told)):
+            go_on, self._go_on = self._go_on, None
+            self._is_told = True
+            go_on()
+
+    async def _run(self, work: Callable[[], Coroutine[None, None, ToolResult]], on_end: Callable[[], None]) -> None:
+        self._has_begun = True
+        outcome: ToolResult | Exception = CANCELLED
         try:
-            result = await work()
+            outcome = CANCELLED if self._given_up else await work()
+            if self._notices:
+                await self._notices.aclose()
         except asyncio.CancelledError:
-            result = CANCELLED
-        if self.progress:
-            await self.progress.aclose()
-        return result
+            pass  # it has ended what it began
+        except Exception as error:
+            outcome = error
+        finally:
+            on_end()
+            self._outcome = outcome
+            self._move()
 
 
-class Progress:
-    """Sends what a call prints as it comes; what comes while something is being sent goes with the next."""
+class Asking:
+    """Puts the questions of one call to its client as they come, and takes back those that nobody waits for."""
 
-    def __init__(self, report: Callable[[int, str], Awaitable[None]]) -> None:
-        self._report = report
-        self._waiting: list[str] = []
+    def __init__(self, call: ServedCall, ask: Callable[[ClientRequest], Awaitable[Json]]) -> None:
+        self._call, self._ask = call, ask
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def update(self) -> None:
+        """Ask what is new, and leave what is not asked any more."""
+        for name in [name for name in self._tasks if name not in self._call.asked]:
+            self._tasks.pop(name).cancel()
+        for name, request in self._call.asked.items():
+            if name not in self._tasks:
+                self._tasks[name] = asyncio.create_task(self._one(name, request))
+
+    async def _one(self, name: str, request: ClientRequest) -> None:
+        answer = await self._ask(request)
+        self._tasks.pop(name, None)
+        self._call.answer({name: answer})
+
+    def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+
+
+async def take_to_end(call: ServedCall, ask: Callable[[ClientRequest], Awaitable[Json]]) -> ToolResult:
+    """Put each question of a call to its client, until there is a result."""
+    asking = Asking(call, ask)
+    try:
+        while not call.is_over:
+            await call.next()
+            asking.update()
+        return call.result()
+    finally:  # whoever waited may have gone, and nobody else will ask for the result
+        call.cancel()
+        asking.close()
+
+
+class Notices:
+    """Sends what a call prints and logs as it comes; what comes while something is being sent goes with the next."""
+
+    def __init__(self, report: Report | None, log: Log | None) -> None:
+        self._report, self._log = report, log
+        self._waiting: list[str | JsonObject] = []
         self._sender: asyncio.Task[None] | None = None
         self._number = 0
 
-    def add(self, text: str) -> None:
-        self._waiting.append(text)
+    def add(self, item: str | JsonObject) -> None:
+        """A piece of output, or a message of a log."""
+        self._waiting.append(item)
         if self._sender is None:
             self._sender = asyncio.create_task(self._send())
 
@@ -123,7 +220,17 @@ class Progress:
 
     async def _send(self) -> None:
         while self._waiting:
-            text, self._waiting = "".join(self._waiting), []
-            self._number += 1
-            await self._report(self._number, cut(text, LONGEST_MESSAGE))
+            waiting, self._waiting = self._waiting, []
+            for is_text, items in groupby(waiting, lambda item: isinstance(item, str)):
+                if is_text and self._report:
+                    self._number += 1
+                    await self._report(self._number, cut("".join(map(str, items)), LONGEST_MESSAGE))
+                elif self._log and not is_text:
+                    for item in items:
+                        await self._log(cast("JsonObject", item))
         self._sender = None
+
+
+def is_at_least(level: Json, wanted: str) -> bool:
+    """Whether a message is as grave as somebody wants to hear."""
+    return level in LEVELS and wanted in LEVELS and LEVELS.index(level) >= LEVELS.index(wanted)

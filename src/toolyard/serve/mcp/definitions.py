@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("toolyard.serve")
 LONGEST_NAME = 64 - len("mcp__toolyard__")
 """Models take 64 characters, and clients put the server's name in front."""
+FITTED = re.compile(r"_[0-9a-f]{8}$")
+"""What a name ends with that was changed."""
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 

@@ -8,7 +8,7 @@ import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Callable
 
 LONGEST_LINE = 4 << 20
 READ_SIZE = 1 << 16
@@ -16,21 +16,21 @@ LAST_WRITE = 5.0
 """How many seconds the other end has to take what is left when this one closes."""
 
 
-class LineWire:
+class LineWire(asyncio.Protocol):
     """Reads and writes lines; takes both descriptors over."""
 
     def __init__(self, source: int, sink: int, *, limit: int = LONGEST_LINE) -> None:
         self.limit = limit
         self._source, self._sink = source, sink
-        self._reader: asyncio.StreamReader | None = None
+        self._take: Callable[[bytes | None], None] | None = None
+        self._rest = b""
+        self._too_long = False
+        self._input: asyncio.ReadTransport | None = None
+        self._at_end: asyncio.Future[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     async def __aenter__(self) -> LineWire:
         loop = asyncio.get_running_loop()
-        if not is_file(self._source):
-            reader = self._reader = asyncio.StreamReader()
-            protocol = asyncio.StreamReaderProtocol(reader)
-            await loop.connect_read_pipe(lambda: protocol, os.fdopen(self._source, "rb", 0))
         if not is_file(self._sink):
             file = os.fdopen(self._sink, "wb", 0)
             transport, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
@@ -38,6 +38,8 @@ class LineWire:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._input:
+            self._input.close()
         if self._writer is None:
             return
         try:
@@ -52,22 +54,34 @@ class LineWire:
         """Whether somebody may still read what is sent."""
         return self._writer is None or not self._writer.is_closing()
 
-    async def lines(self) -> AsyncIterator[bytes | None]:
-        """Each line that is not empty; None for one that is longer than the limit."""
-        rest = b""
-        too_long = False
-        while data := await self._read():
-            *whole, rest = (rest + data).split(b"\n")
-            for line in whole:
-                if too_long or len(line) > self.limit:
-                    yield None
-                elif line.strip():
-                    yield line
-                too_long = False
-            if len(rest) > self.limit:
-                rest, too_long = b"", True
-        if rest.strip() and not too_long:
-            yield rest
+    async def read(self, take: Callable[[bytes | None], None]) -> None:
+        """Give each line that is not empty to `take`, as it comes, until the end; None for one over the limit."""
+        self._take = take
+        if is_file(self._source):
+            while data := await asyncio.to_thread(os.read, self._source, READ_SIZE):
+                self.data_received(data)
+        else:
+            loop = asyncio.get_running_loop()
+            self._at_end = loop.create_future()
+            self._input, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(self._source, "rb", 0))
+            await self._at_end
+        if self._rest.strip() and not self._too_long:
+            take(self._rest)
+
+    def data_received(self, data: bytes) -> None:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            if self._take and (self._too_long or len(line) > self.limit):
+                self._take(None)
+            elif self._take and line.strip():
+                self._take(line)
+            self._too_long = False
+        if len(self._rest) > self.limit:
+            self._rest, self._too_long = b"", True
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - whatever it was, nothing more comes
+        if self._at_end and not self._at_end.done():
+            self._at_end.set_result(None)
 
     def send(self, line: bytes) -> None:
         if self._writer is None:
@@ -82,14 +96,6 @@ class LineWire:
                 await self._writer.drain()
             except OSError:  # nobody reads any more, which the end of the input will say, too
                 return
-
-    async def _read(self) -> bytes:
-        if self._reader is None:
-            return await asyncio.to_thread(os.read, self._source, READ_SIZE)
-        try:
-            return await self._reader.read(READ_SIZE)
-        except OSError:
-            return b""
 
 
 def is_file(fd: int) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard import __version__
+from toolyard.core.tool import Json, JsonObject  # noqa: TC001 - of structs
 
 if TYPE_CHECKING:
-    from toolyard.core.tool import Json
+    from collections.abc import Mapping
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Of the era in which a connection begins with `initialize`."""
@@ -18,9 +19,10 @@ STATELESS_VERSION = "2026-07-28"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-UNSUPPORTED_VERSION = -32022
+MISSING_CAPABILITY, UNSUPPORTED_VERSION = -32021, -32022
 NOT_CACHED = {"ttlMs": 0, "cacheScope": "private"}
 """Lists may change at any time, and clients that want to know hear of it."""
 SERVER = {"name": "toolyard", "title": "Toolyard", "version": __version__}
@@ -33,6 +35,7 @@ INSTRUCTIONS = (
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever a client sends: a request, a notification, or the response to a request of ours."""
 
+    jsonrpc: str | None = None
     id: str | int | float | msgspec.UnsetType | None = msgspec.UNSET
     method: str | None = None
     params: dict[str, Any] | None = None
@@ -66,3 +69,31 @@ def check_envelope(message: Message) -> None:
     if version != STATELESS_VERSION:
         supported = {"supported": [STATELESS_VERSION], "requested": version}
         raise RpcFault(UNSUPPORTED_VERSION, "Unsupported protocol version", supported)
+
+
+class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `tools/call` or the like, of whichever protocol era and wire."""
+
+    name: str
+    arguments: JsonObject = msgspec.field(default_factory=dict)
+    answers: Json = None
+    """What the person answered to the question that the call before this one ended with."""
+    state: str | None = None
+    """Which question that was."""
+    method: str = "tools/call"
+    """What the client asked for: also reading a resource and the like are calls of tools."""
+    uri: str = ""
+    """The address of a resource, as the client knows it."""
+
+
+def stateless(result: dict[str, Any]) -> dict[str, Any]:
+    """A result with what every one of the newer era has."""
+    return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
+
+
+def call_request(params: Mapping[str, Any]) -> CallRequest:
+    """The parameters of a `tools/call`; only their form is looked at, a tool's arguments are checked on their way."""
+    name, arguments, state = params.get("name"), params.get("arguments"), params.get("requestState")
+    if not isinstance(name, str) or not isinstance(arguments, dict | None) or not isinstance(state, str | None):
+        raise RpcFault(INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
+    return CallRequest(name=name, arguments=arguments or {}, answers=params.get("inputResponses"), state=state)

@@ -11,10 +11,12 @@ from toolyard.permissions.approval import Question, question_lines
 from toolyard.permissions.verdict import Answer
 
 if TYPE_CHECKING:
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import ClientRequest, Json
 
 
 ELICITATION = "elicitation/create"
+NEEDS = {"sampling/createMessage": "sampling", "roots/list": "roots"}
+"""What a client has to have for a request."""
 CANNOT_ASK = (
     "it needs a person's yes, and this client cannot ask its user (it has no elicitation); "
     "who runs the server can allow it beforehand with `toolyard permissions allow`"
@@ -76,6 +78,17 @@ def answer_of(response: Json, question: ClientQuestion) -> Answer:
         case {"action": "cancel"}:
             return Answer(allowed=False, reason="the client's user closed the question", bound_to=bound)
     return Answer(allowed=False, reason="refused by the client's user", bound_to=bound)
+
+
+def can_be_asked(capabilities: Json, request: ClientRequest) -> bool:
+    """Whether a client takes such requests."""
+    known = capabilities if isinstance(capabilities, dict) else {}
+    if request.method != ELICITATION:
+        return NEEDS.get(request.method, "") in known
+    elicitation = known.get("elicitation")
+    if request.params.get("mode") == "url":
+        return isinstance(elicitation, dict) and "url" in elicitation
+    return can_elicit(capabilities)
 
 
 def can_elicit(capabilities: Json) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
 from toolyard.core.lossless_json import decode_json, encode_json
+from toolyard.serve.mcp.calls import LEVELS, Asking
 from toolyard.serve.mcp.messages import (
     CAPABILITIES_KEY,
     HANDSHAKE_VERSIONS,
@@ -17,29 +18,32 @@ from toolyard.serve.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    LOG_LEVEL_KEY,
     METHOD_NOT_FOUND,
     NOT_CACHED,
     PARSE_ERROR,
     SERVER,
-    SERVER_KEY,
     STATELESS_VERSION,
     SUBSCRIPTION_KEY,
     Message,
     RpcFault,
     check_envelope,
+    stateless,
 )
-from toolyard.serve.mcp.questions import ELICITATION, can_elicit, elicitation
-from toolyard.serve.mcp.tool_server import CallRequest, Refused
+from toolyard.serve.mcp.results import result_for
+from toolyard.serve.mcp.tool_server import CALLS, NOTHING, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import ClientRequest, Json, JsonObject
+    from toolyard.serve.mcp.calls import Report, ServedCall
     from toolyard.serve.mcp.line_wire import LineWire
-    from toolyard.serve.mcp.questions import ClientQuestion
+    from toolyard.serve.mcp.messages import CallRequest
     from toolyard.serve.mcp.tool_server import ToolServer
 
 log = logging.getLogger("toolyard.serve")
+LIST_KINDS = get_args(ListKind)
 MOST_REQUESTS = 256
 """How many requests are answered at once; more are refused, so that a flood costs no memory."""
 LAST_ANSWERS = 10.0
@@ -55,22 +59,25 @@ class LineServer:
         self._conversation = server.conversation(session)
         self._capabilities: Json = {}
         """What the client can do, of a client that began with `initialize`."""
+        self._log_level: str | None = None
+        """Of messages that a client of the older era wants to hear."""
         self._has_begun = False
         """Whether there was an `initialize`."""
         self._running: dict[object, asyncio.Task[None]] = {}
-        """The requests that are being answered, by their ids."""
+        """The requests that are being answered, by their ids, but for calls."""
+        self._calls: dict[object, ServedCall] = {}
+        """The calls under way, by the ids of their requests: they have tasks of their own."""
         self._numbers = itertools.count(1)
         self._asked: dict[object, asyncio.Future[Json]] = {}
         """Our own requests to the client, by their ids."""
-        self._subscribed: set[object] = set()
-        """The ids of requests that want to hear of changes."""
+        self._subscribed: dict[object, list[str]] = {}
+        """The lists whose changes requests want to hear of, by the ids of those."""
         self._watch: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Serve until the client closes its end; then end everything."""
         try:
-            async for line in self._wire.lines():
-                self._take(line)
+            await self._wire.read(self._take)
             await self._finish()
         finally:
             tasks = [*self._running.values(), *([self._watch] if self._watch else [])]
@@ -78,6 +85,7 @@ class LineServer:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks)
+            self._calls.clear()
             await self._conversation.end()
 
     async def _finish(self) -> None:
@@ -87,8 +95,11 @@ class LineServer:
         for waiting in self._asked.values():
             waiting.set_result(None)
         until = asyncio.get_running_loop().time() + LAST_ANSWERS
-        while self._running and self._wire.has_reader and asyncio.get_running_loop().time() < until:
-            await asyncio.wait(self._running.values(), timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+        while self._wire.has_reader and asyncio.get_running_loop().time() < until:
+            tasks = [*self._running.values(), *(one.task for one in self._calls.values() if one.task)]
+            if not tasks:
+                break
+            await asyncio.wait(tasks, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
 
     def _take(self, line: bytes | None) -> None:
         """Take one line; None for one that was too long."""
@@ -104,10 +115,12 @@ class LineServer:
             return self._settle(message)
         if message.id is msgspec.UNSET:
             return self._hear(message)
-        if message.id in self._running:
+        if message.id in self._running or message.id in self._calls:
             return self._refuse(message.id, INVALID_REQUEST, "a request with this id is under way")
-        if len(self._running) >= MOST_REQUESTS:
+        if len(self._running) + len(self._calls) >= MOST_REQUESTS:
             return self._refuse(message.id, INTERNAL_ERROR, f"{MOST_REQUESTS} requests are under way already")
+        if message.method in CALLS:
+            return self._begin_call(message)
         self._running[message.id] = asyncio.create_task(self._answer(message))
         return None
 
@@ -119,62 +132,99 @@ class LineServer:
 
     def _hear(self, message: Message) -> None:
         id = (message.params or {}).get("requestId")
-        if message.method == "notifications/cancelled" and isinstance(id, str | int) and id in self._running:
+        if message.method != "notifications/cancelled" or not isinstance(id, str | int):
+            return
+        if id in self._running:
             self._running[id].cancel()
+        elif id in self._calls:
+            self._calls.pop(id).cancel()  # a request that was cancelled has no answer
 
     async def _answer(self, message: Message) -> None:
         try:
-            self._send({"id": message.id, "result": await self._result(message)})
-        except RpcFault as fault:
-            self._send({"id": message.id, "error": fault.error})
-        except Refused as refusal:
-            self._refuse(message.id, INVALID_PARAMS, str(refusal))
+            result = await self._result(message)
+            self._reply(message, lambda: result)
         except asyncio.CancelledError:
-            return  # a request that was cancelled has no answer
-        except Exception:  # a fault of ours must not end the connection, whose other calls go on
-            log.exception("%s failed", message.method)
-            self._refuse(message.id, INTERNAL_ERROR, "the server failed on this request; its log says how")
+            return
+        except Exception as error:
+            self._fail(message, error)
         finally:
             del self._running[message.id]
         await self._wire.drain()
 
+    def _begin_call(self, message: Message) -> None:
+        """Start a call, which is answered in the very step of the loop in which it ends."""
+        agent = self._server.agent
+        try:
+            if message.is_stateless:
+                check_envelope(message)
+            capabilities = message.meta.get(CAPABILITIES_KEY) if message.is_stateless else self._capabilities
+            request = self._server.request(agent, message.method or "", message.params or {})
+            call = self._conversation.begin(agent, request, capabilities=capabilities, wants=self._wants(message))
+        except Exception as error:
+            return self._fail(message, error)
+        self._calls[message.id] = call
+        if message.is_stateless:
+            return call.then(lambda: self._answer_statelessly(message, request, call))
+        return self._answer_when_over(message, request, call, Asking(call, self._ask))
+
+    def _answer_statelessly(self, message: Message, request: CallRequest, call: ServedCall) -> None:
+        """Answer with the result, or with questions; the next request goes on then."""
+        if self._calls.pop(message.id, None) is call:
+            self._reply(
+                message, lambda: stateless(self._conversation.stateless_answer(self._server.agent, request, call))
+            )
+        else:
+            call.cancel()
+
+    def _answer_when_over(self, message: Message, request: CallRequest, call: ServedCall, asking: Asking) -> None:
+        """Answer with the result, after all questions."""
+        asking.update()
+        if not call.is_over:
+            call.then(lambda: self._answer_when_over(message, request, call, asking))
+        elif self._calls.pop(message.id, None) is call:
+            self._reply(message, lambda: result_for(request, call.result()))
+
+    def _reply(self, message: Message, result: Callable[[], Json]) -> None:
+        try:
+            self._send({"id": message.id, "result": result()})
+        except Exception as error:  # a fault of ours must not end the connection, whose other calls go on
+            self._fail(message, error)
+
+    def _fail(self, message: Message, error: Exception) -> None:
+        if isinstance(error, RpcFault):
+            self._send({"id": message.id, "error": error.error})
+        elif isinstance(error, Refused):
+            self._refuse(message.id, INVALID_PARAMS, str(error))
+        else:
+            log.error("%s failed", message.method, exc_info=error)
+            self._refuse(message.id, INTERNAL_ERROR, "the server failed on this request; its log says how")
+
     async def _result(self, message: Message) -> Json:
         if message.is_stateless:
             check_envelope(message)
-            result = await self._stateless_result(message)
-            return {"resultType": "complete", "_meta": {SERVER_KEY: SERVER}, **result}
+            return stateless(await self._stateless_result(message))
         return await self._handshake_result(message)
 
     async def _handshake_result(self, message: Message) -> Json:
+        if listed := await self._server.listing(self._server.agent, message.method or ""):
+            return listed
         match message.method:
             case "initialize":
                 return self._initialize(message.params or {})
             case "ping":
                 return {}
-            case "tools/list":
-                return {"tools": (await self._server.current_definitions(self._server.agent)).encoded}
-            case "tools/call":
-                ask = self._ask if can_elicit(self._capabilities) else None
-                request = call_request(message)
-                return await self._conversation.call(
-                    self._server.agent, request, ask=ask, report=self._reporter(message)
-                )
+            case "logging/setLevel":
+                return self._set_level(message.params or {})
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
 
     async def _stateless_result(self, message: Message) -> dict[str, Any]:
+        if listed := await self._server.listing(self._server.agent, message.method or ""):
+            return {**listed, **NOT_CACHED}
         match message.method:
             case "server/discover":
-                found = {"supportedVersions": [STATELESS_VERSION], "capabilities": {"tools": {"listChanged": True}}}
+                capabilities = self._server.capabilities(self._server.agent)
+                found = {"supportedVersions": [STATELESS_VERSION], "capabilities": capabilities}
                 return {**found, "instructions": INSTRUCTIONS, **NOT_CACHED}
-            case "tools/list":
-                return {"tools": (await self._server.current_definitions(self._server.agent)).encoded, **NOT_CACHED}
-            case "tools/call":
-                return await self._conversation.call_statelessly(
-                    self._server.agent,
-                    call_request(message),
-                    can_ask=can_elicit(message.meta.get(CAPABILITIES_KEY)),
-                    report=self._reporter(message),
-                )
             case "subscriptions/listen":
                 return await self._listen(message)
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
@@ -188,7 +238,7 @@ class LineServer:
         self._start_watch()
         return {
             "protocolVersion": asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": {**self._server.capabilities(self._server.agent), "logging": {}},
             "serverInfo": SERVER,
             "instructions": INSTRUCTIONS,
         }
@@ -199,16 +249,16 @@ class LineServer:
         if not isinstance(wanted, dict):
             raise RpcFault(INVALID_PARAMS, "subscriptions/listen needs notifications")
         meta = {SUBSCRIPTION_KEY: message.id}
-        honoured = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
-        params = {"_meta": meta, "notifications": honoured}
+        kinds = [kind for kind in LIST_KINDS if wanted.get(f"{kind}ListChanged") is True]
+        params = {"_meta": meta, "notifications": {f"{kind}ListChanged": True for kind in kinds}}
         self._send({"method": "notifications/subscriptions/acknowledged", "params": params})
-        if honoured:
-            self._subscribed.add(message.id)
+        if kinds:
+            self._subscribed[message.id] = kinds
             self._start_watch()
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            self._subscribed.discard(message.id)
+            self._subscribed.pop(message.id, None)
         return {"_meta": meta}
 
     def _start_watch(self) -> None:
@@ -216,21 +266,20 @@ class LineServer:
             self._watch = asyncio.create_task(self._tell_changes())
 
     async def _tell_changes(self) -> None:
-        changed = {"method": "notifications/tools/list_changed"}
         served = self._server.default_agent()
         async for agents in self._server.changes():
-            if served not in agents:
-                continue
-            if self._has_begun:
-                self._send(changed)
-            for id in self._subscribed:
-                self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
+            for kind in agents.get(served, ()):
+                changed = {"method": f"notifications/{kind}/list_changed"}
+                if self._has_begun:
+                    self._send(changed)
+                for id in [id for id, kinds in self._subscribed.items() if kind in kinds]:
+                    self._send({**changed, "params": {"_meta": {SUBSCRIPTION_KEY: id}}})
 
-    async def _ask(self, question: ClientQuestion) -> Json:
-        """Put a question to the client and wait; a call that ends meanwhile takes it back."""
+    async def _ask(self, request: ClientRequest) -> Json:
+        """Put a question to the client and wait; whoever waits no more takes it back."""
         id = f"question-{next(self._numbers)}"
         waiting = self._asked[id] = asyncio.get_running_loop().create_future()
-        self._send({"id": id, "method": ELICITATION, "params": elicitation(question)})
+        self._send({"id": id, "method": request.method, "params": request.params})
         try:
             return await waiting
         finally:
@@ -238,12 +287,26 @@ class LineServer:
             if not waiting.done() or waiting.cancelled():
                 self._send({"method": "notifications/cancelled", "params": {"requestId": id}})
 
-    def _reporter(self, message: Message) -> Callable[[int, str], Any] | None:
-        """What tells a client of progress, if it wants to hear of it."""
-        token = message.meta.get("progressToken")
-        if token is None or isinstance(token, bool) or not isinstance(token, str | int):
-            return None
+    def _set_level(self, params: dict[str, Any]) -> Json:
+        if (level := params.get("level")) not in LEVELS:
+            raise RpcFault(INVALID_PARAMS, f"there is no level {level}; there are {', '.join(LEVELS)}")
+        self._log_level = level
+        return {}
 
+    def _wants(self, message: Message) -> Wants:
+        """What the client wants to hear while a call runs."""
+        token = message.meta.get("progressToken")
+        report = None if isinstance(token, bool) or not isinstance(token, str | int) else self._reporter(token)
+        level = message.meta.get(LOG_LEVEL_KEY) if message.is_stateless else self._log_level
+        if report is None and level not in LEVELS:
+            return NOTHING
+        return Wants(report=report, log=self._log if level in LEVELS else None, log_level=level)
+
+    async def _log(self, message: JsonObject) -> None:
+        self._send({"method": "notifications/message", "params": message})
+        await self._wire.drain()
+
+    def _reporter(self, token: str | int) -> Report:
         async def report(number: int, text: str) -> None:
             params = {"progressToken": token, "progress": number, "message": text}
             self._send({"method": "notifications/progress", "params": params})
@@ -256,12 +319,3 @@ class LineServer:
 
     def _send(self, message: dict[str, Any]) -> None:
         self._wire.send(encode_json({"jsonrpc": "2.0", **message}))
-
-
-def call_request(message: Message) -> CallRequest:
-    """The parameters of a `tools/call`; only their form is looked at, a tool's arguments are checked on their way."""
-    params = message.params or {}
-    name, arguments, state = params.get("name"), params.get("arguments"), params.get("requestState")
-    if not isinstance(name, str) or not isinstance(arguments, dict | None) or not isinstance(state, str | None):
-        raise RpcFault(INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-    return CallRequest(name=name, arguments=arguments or {}, answers=params.get("inputResponses"), state=state)

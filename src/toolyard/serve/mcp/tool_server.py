@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from toolyard.core.tool import ToolResult
+from toolyard.core.tool import ClientRequest, ToolResult
 from toolyard.permissions.verdict import Answer
-from toolyard.serve.mcp.calls import ServedCall
-from toolyard.serve.mcp.definitions import definitions_of
-from toolyard.serve.mcp.questions import CANNOT_ASK, ClientQuestion, answer_of, elicitation
-from toolyard.serve.mcp.results import call_result
+from toolyard.serve.mcp.calls import Log, Notices, Report, ServedCall
+from toolyard.serve.mcp.definitions import FITTED, definitions_of
+from toolyard.serve.mcp.messages import NOT_CACHED, call_request
+from toolyard.serve.mcp.offers import ClientOffers
+from toolyard.serve.mcp.questions import (
+    CANNOT_ASK,
+    ELICITATION,
+    ClientQuestion,
+    answer_of,
+    can_elicit,
+    elicitation,
+)
+from toolyard.serve.mcp.results import result_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Mapping
 
     from toolyard.app import AgentApplication
-    from toolyard.core.tool import Json, JsonObject, ToolSpec
+    from toolyard.core.tool import Json, ToolSpec
     from toolyard.permissions.verdict import PermissionRequest, Verdict
+    from toolyard.plugins.offers import PluginOffers
     from toolyard.serve.mcp.definitions import ToolDefinitions
+    from toolyard.serve.mcp.messages import CallRequest
 
 
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""What takes the path of calls."""
+LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
+ListKind: TypeAlias = Literal["tools", "resources", "prompts"]
 MOST_CALLS = 64
 """How many calls of one conversation are under way at once."""
 QUESTION = "allow"
 """The name of a question among those that a stateless client is asked."""
 
 
-class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `tools/call`, of whichever protocol era and wire."""
+class Wants(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants to hear while a call runs."""
 
-    name: str
-    arguments: JsonObject = msgspec.field(default_factory=dict)
-    answers: Json = None
-    """What the person answered to the question that the call before this one ended with."""
-    state: str | None = None
-    """Which question that was."""
+    report: Report | None = None
+    """Takes the number and the text of a notice of progress."""
+    log: Log | None = None
+    log_level: str | None = None
+
+
+NOTHING = Wants()
 
 
 class Refused(Exception):
@@ -55,10 +72,15 @@ class ClientApprover:
         from toolyard.permissions.approval import question_for
 
         call = self.calls.get(request.call_id) or self._newest_of(request.session)
-        if call is None or not call.can_ask:
+        if call is None or not can_elicit(call.capabilities):
             return Answer(allowed=False, reason=CANNOT_ASK)
-        asked = await question_for(request, verdict)
-        return await call.ask(ClientQuestion(asked=asked, form=request.form))
+        question = ClientQuestion(asked=await question_for(request, verdict), form=request.form)
+        answer = await call.put(QUESTION, ClientRequest(method=ELICITATION, params=elicitation(question)))
+        return answer_of(answer, question)
+
+    def client_of(self, call_id: str) -> ServedCall | None:
+        """What a tool may ask and tell its client by."""
+        return self.calls.get(call_id)
 
     def _newest_of(self, session: str) -> ServedCall | None:
         """A call of the conversation that a question about a host belongs to."""
@@ -73,90 +95,27 @@ class ClientConversation:
         self._server = server
         self._number = 0
         self._under_way: dict[str, ServedCall] = {}
-        self._asked: dict[str, tuple[CallRequest, ServedCall, ClientQuestion]] = {}
-        """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
 
-    async def call(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        ask: Callable[[ClientQuestion], Awaitable[Json]] | None,
-        report: Callable[[int, str], Awaitable[None]] | None = None,
-    ) -> dict[str, Any]:
-        """Take a call to its result; `ask` puts a question to the client and gives what came back."""
-        call = self._begin(agent, request, can_ask=ask is not None, report=report)
-        try:
-            while not isinstance(step := await call.next(), ToolResult):
-                call.answer(answer_of(await ask(step) if ask else None, step))
-            return call_result(step)
-        finally:  # whoever waited may have gone, and nobody else will ask for the result
-            call.cancel()
-
-    async def call_statelessly(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        can_ask: bool,
-        report: Callable[[int, str], Awaitable[None]] | None = None,
-    ) -> dict[str, Any]:
-        """Take a call to its result or to a question, which the client's next request answers."""
-        if request.state is None:
-            call = self._begin(agent, request, can_ask=can_ask, report=report)
-        else:
-            call = self._go_on(request)
-        try:
-            step = await call.next()
-        except BaseException:
-            call.cancel()
-            raise
-        if isinstance(step, ToolResult):
-            return {"resultType": "complete", **call_result(step)}
-        state = os.urandom(16).hex()
-        self._asked[state] = (request, call, step)
-        asked = {QUESTION: {"method": "elicitation/create", "params": elicitation(step)}}
-        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
-
-    async def end(self) -> None:
-        """End what is under way, and what tools keep for the conversation."""
-        calls = list(self._under_way.values())
-        for call in calls:
-            call.cancel()
-        for call in calls:
-            await call.ended()
-        await self._server.app.end_session(self.id)
-
-    def _go_on(self, request: CallRequest) -> ServedCall:
-        """The call that waits for this answer, which must be for the very same call."""
-        asked, call, question = self._asked.pop(request.state or "", (None, None, None))
-        if asked is None or call is None or question is None:
-            raise Refused("the question is not open any more: call the tool again")
-        if (asked.name, asked.arguments) != (request.name, request.arguments):
-            call.answer(Answer(allowed=False, reason="the answer was for another call"))
-            raise Refused("the answer was sent with another call than the question was about")
-        answers = request.answers if isinstance(request.answers, dict) else {}
-        call.answer(answer_of(answers.get(QUESTION), question))
-        return call
-
-    def _begin(
-        self,
-        agent: str | None,
-        request: CallRequest,
-        *,
-        can_ask: bool,
-        report: Callable[[int, str], Awaitable[None]] | None,
+    def begin(
+        self, agent: str | None, request: CallRequest, *, capabilities: Json, wants: Wants = NOTHING
     ) -> ServedCall:
+        """Start a call, or go on with the one whose question the request answers."""
+        if request.state is not None:
+            return self._server.go_on(agent, request)
         if len(self._under_way) >= MOST_CALLS:
             raise Refused(f"{MOST_CALLS} calls are under way already: wait for one to end")
         self._number += 1
         id = f"{self.id}.{self._number}"
-        call = ServedCall(can_ask=can_ask, report=report)
+        notices = Notices(wants.report, wants.log) if wants.report or wants.log else None
+        early = request.answers if isinstance(request.answers, dict) else None
+        call = ServedCall(
+            capabilities=capabilities, notices=notices, log_level=wants.log and wants.log_level, early=early
+        )
         server = self._server
-        name = server.definitions(agent).names.get(request.name, request.name)
+        name = server.own_name(agent, request.name) if request.method == "tools/call" else request.name
 
         def work() -> Coroutine[None, None, ToolResult]:
-            hear = call.hear if report else None
+            hear = call.hear if wants.report else None
             return server.app.call_tool(
                 name, request.arguments, agent=agent, call_id=id, session=self.id, on_event=hear
             )
@@ -165,9 +124,30 @@ class ClientConversation:
         call.start(work, lambda: self._forget(id, call))
         return call
 
+    def stateless_answer(self, agent: str | None, request: CallRequest, call: ServedCall) -> dict[str, Any]:
+        """What a call came to: its result, or questions, which the client's next request answers."""
+        if call.is_over:
+            kept = NOT_CACHED if request.method == "resources/read" else {}
+            return {**kept, **result_for(request, call.result())}
+        state = os.urandom(16).hex()
+        self._server.asked[state] = (agent, request, call)
+        asked = {name: {"method": one.method, "params": one.params} for name, one in call.asked.items()}
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+
+    async def end(self) -> None:
+        """End what is under way, and what tools keep for the conversation."""
+        calls = list(self._under_way.values())
+        for call in calls:
+            call.cancel()
+        if tasks := [call.task for call in calls if call.task]:
+            await asyncio.wait(tasks)
+        await self._server.app.end_session(self.id)
+
     def _forget(self, id: str, call: ServedCall) -> None:
-        del self._under_way[id], self._server.approver.calls[id]
-        self._asked = {state: asked for state, asked in self._asked.items() if asked[1] is not call}
+        server = self._server
+        del self._under_way[id], server.approver.calls[id]
+        if server.asked:
+            server.asked = {state: asked for state, asked in server.asked.items() if asked[2] is not call}
 
 
 class ToolServer:
@@ -178,7 +158,24 @@ class ToolServer:
         self.agent = agent
         """The agent of whoever names none."""
         self.approver = approver
+        self.asked: dict[str, tuple[str | None, CallRequest, ServedCall]] = {}
+        """Calls of stateless clients that wait for an answer, by the state that the client sends back."""
         self._definitions: dict[str | None, tuple[list[ToolSpec], ToolDefinitions]] = {}
+        self._offers: dict[str | None, tuple[list[tuple[str, PluginOffers]], ClientOffers]] = {}
+
+    def go_on(self, agent: str | None, request: CallRequest) -> ServedCall:
+        """The call that waits for this answer, which must be for the very same call.
+
+        It goes on in the conversation that it began in, wherever the answer comes from: nobody can guess the state.
+        """
+        asked_of, asked, call = self.asked.pop(request.state or "", (None, None, None))
+        if asked is None or call is None:
+            raise Refused("the question is not open any more: call the tool again")
+        if (asked_of, asked.name, asked.arguments) != (agent, request.name, request.arguments):
+            call.answer(dict.fromkeys(call.asked))
+            raise Refused("the answer was sent with another call than the question was about")
+        call.answer(request.answers if isinstance(request.answers, dict) else {})
+        return call
 
     def conversation(self, id: str | None = None) -> ClientConversation:
         return ClientConversation(self, id or os.urandom(16).hex())
@@ -192,27 +189,77 @@ class ToolServer:
             self._definitions[agent] = (specs, made)
         return made
 
+    def offers(self, agent: str | None) -> ClientOffers:
+        """What an agent's plugins offer beside tools; made again only when something changed."""
+        found = self.app.offers(agent)
+        made_of, made = self._offers.get(agent, (None, None))
+        if made is None or found != made_of:
+            made = ClientOffers(found)
+            self._offers[agent] = (found, made)
+        return made
+
+    def request(self, agent: str | None, method: str, params: Mapping[str, Any]) -> CallRequest:
+        """The call that a request stands for; `method` is one of `CALLS`."""
+        match method:
+            case "resources/read":
+                return self.offers(agent).reading(params)
+            case "prompts/get":
+                return self.offers(agent).prompting(params)
+            case "completion/complete":
+                return self.offers(agent).completing(params)
+        return call_request(params)
+
+    async def listing(self, agent: str | None, method: str) -> dict[str, Any] | None:
+        """What a request for a list gives, after a look at all files; None for what is no such request."""
+        if method not in LISTS:
+            return None
+        await self.app.refresh()
+        offers = self.offers(agent)
+        match method:
+            case "resources/list":
+                return {"resources": offers.resources}
+            case "resources/templates/list":
+                return {"resourceTemplates": offers.templates}
+            case "prompts/list":
+                return {"prompts": offers.prompts}
+        return {"tools": self.definitions(agent).encoded}
+
+    def capabilities(self, agent: str | None) -> dict[str, Any]:
+        return {"tools": {"listChanged": True}, **self.offers(agent).capabilities()}
+
+    def own_name(self, agent: str | None, name: str) -> str:
+        """A tool's own name, by the one that clients know; only one that was changed has to be looked up."""
+        return self.definitions(agent).names.get(name, name) if FITTED.search(name) else name
+
     def default_agent(self) -> str:
         """The agent of whoever names none."""
         agents = self.app.agents()
         return self.agent or ("default" if "default" in agents else agents[0])
 
-    async def current_definitions(self, agent: str | None) -> ToolDefinitions:
-        """The same after a look at all files."""
-        await self.app.refresh()
-        return self.definitions(agent)
-
-    async def changes(self) -> AsyncIterator[set[str]]:
-        """The agents whose lists changed, each time that some did."""
-        before = self._all_encoded()
+    async def changes(self) -> AsyncIterator[dict[str, list[ListKind]]]:
+        """Which lists of which agents changed, each time that some did."""
+        before = self._all_lists()
         async for _ in self.app.watch():
-            now = self._all_encoded()
-            if changed := {agent for agent in now if now[agent] != before.get(agent)}:
-                yield changed
+            now = self._all_lists()
+            changed = {agent: changed_kinds(before.get(agent, {}), lists) for agent, lists in now.items()}
+            if any(changed.values()):
+                yield {agent: kinds for agent, kinds in changed.items() if kinds}
             before = now
 
-    def _all_encoded(self) -> dict[str, bytes]:
-        return {agent: bytes(self.definitions(agent).encoded) for agent in self.app.agents()}
+    def _all_lists(self) -> dict[str, dict[ListKind, object]]:
+        return {agent: self._lists_of(agent) for agent in self.app.agents()}
+
+    def _lists_of(self, agent: str) -> dict[ListKind, object]:
+        offers = self.offers(agent)
+        return {
+            "tools": bytes(self.definitions(agent).encoded),
+            "resources": (offers.resources, offers.templates),
+            "prompts": offers.prompts,
+        }
+
+
+def changed_kinds(before: Mapping[ListKind, object], now: Mapping[ListKind, object]) -> list[ListKind]:
+    return [kind for kind, one in now.items() if one != before.get(kind)]
 
 
 def is_other(spec: ToolSpec, other: ToolSpec) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.agents.providers.asking import with_options
-from toolyard.agents.providers.ordering import common_id, in_order
+from toolyard.agents.providers.ordering import GO_ON, common_id, in_order
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
 from toolyard.core.wire.content_forms import anthropic_blocks, anthropic_result, has_words
@@ -29,7 +29,6 @@ LONGEST_ANSWER = ((re.compile(r"claude-3-5"), 8192), (re.compile(r"claude-3-(opu
 """What older models can give; the API wants a number, and refuses one that is too high."""
 MOST_TOKENS = 32_000
 EFFORTS = {"minimal": "low"}
-GO_ON = "Go on."
 NO_JSON = "INVALID_JSON"
 """The key under which arguments that are no JSON go back, for the API takes objects only."""
 

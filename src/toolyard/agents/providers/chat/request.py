@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from toolyard.agents.providers.asking import renamed, with_options
-from toolyard.agents.providers.ordering import common_id, in_order
+from toolyard.agents.providers.ordering import GO_ON, common_id, in_order
 from toolyard.agents.providers.strictness import is_strict
 from toolyard.core.content import TextPart, text_of
 from toolyard.core.conversation import AssistantMessage, SummaryMessage, ToolMessage, UserMessage
@@ -63,6 +63,8 @@ def chat_messages(request: ModelRequest, tools: WireTools, *, marks: bool) -> It
             yield from message.items if kept else (assistant(message, tools),)
         else:
             yield from other(message, ids, marked=marks and at == len(ordered) - 1)
+    if not ordered or isinstance(ordered[-1], AssistantMessage):
+        yield {"role": "user", "content": GO_ON}
 
 
 def other(message: Message, ids: dict[str, str], *, marked: bool) -> Iterator[JsonObject]:

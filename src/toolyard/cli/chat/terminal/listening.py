@@ -15,8 +15,8 @@ class Listener(Protocol):
     def submit(self, text: str) -> None:
         """A whole text was typed."""
 
-    def interrupt(self) -> bool:
-        """Ctrl-C: end what is under way; whether anything was."""
+    def interrupt(self) -> None:
+        """Ctrl-C: end what is under way; where nothing is, say how to leave."""
 
     def hurry(self) -> None:
         """Esc: what was said while the agent works is to be read now."""

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FENCE = re.compile(r" {0,3}(```+|~~~+)[ \t]*([\w+#.-]*)")
+ITEM = re.compile(r"([-*+]|\d{1,9}[.)])\s")
 MOST_OPEN_LINES = 24
-"""Lines of code after which what is there is drawn for good, so that a long listing costs no more with every word."""
+"""Lines of code, or of a list, after which what is there is drawn for good, so that a word costs no more at its end."""
 TRAILING_BLANKS = re.compile(r"[ \t]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 
 
@@ -23,6 +24,8 @@ class Block(msgspec.Struct, frozen=True):
 
     text: str
     language: str | None = None
+    goes_on: bool = False
+    """Whether more of the same listing or list follows."""
 
 
 class MarkdownStream:
@@ -54,7 +57,7 @@ class MarkdownStream:
             found = self._code() if self._language is not None else self._prose()
             if found is None:
                 return
-            if found.text.strip():
+            if found.text.strip() or found.goes_on:
                 yield found
 
     def _code(self) -> Block | None:
@@ -64,7 +67,7 @@ class MarkdownStream:
             if line.endswith("\n") and closes(line, self._closing):
                 return self._take(lines, number, skip=1, language=None)
         if len(lines) > MOST_OPEN_LINES:
-            return self._take(lines, len(lines) - 1, language=self._language)
+            return msgspec.structs.replace(self._take(lines, len(lines) - 1, language=self._language), goes_on=True)
         return None
 
     def _prose(self) -> Block | None:
@@ -78,12 +81,26 @@ class MarkdownStream:
             begun = lines[number + 1] if number + 1 < len(lines) else ""
             if not line.strip() and begun.strip() and not begun[0].isspace():
                 return self._take(lines, number, skip=1, language=None)
-        return None
+        return self._items(lines) if len(lines) > MOST_OPEN_LINES else None
+
+    def _items(self, lines: list[str]) -> Block | None:
+        """The items of a list but for the last, which may not be over."""
+        first = ITEM.match(lines[0])
+        begun = [number for number, line in enumerate(lines) if first and begins_like(line, first[1])]
+        if len(begun) < 2:
+            return None
+        return msgspec.structs.replace(self._take(lines, begun[-1], language=None), goes_on=True)
 
     def _take(self, lines: list[str], upto: int, *, language: str | None, skip: int = 0) -> Block:
         block = Block("".join(lines[:upto]), self._language)
         self._text, self._language = "".join(lines[upto + skip :]), language
         return block
+
+
+def begins_like(line: str, mark: str) -> bool:
+    """Whether a line begins an item of the list whose first has this mark."""
+    item = ITEM.match(line)
+    return item is not None and (item[1] == mark or (item[1][-1] == mark[-1] and mark[:-1].isdecimal()))
 
 
 def closes(line: str, marks: str) -> bool:
@@ -103,8 +120,9 @@ class MarkdownPainter:
         """The block in lines of at most this width, without whatever could move the cursor elsewhere."""
         console = self._console(max(width, 10))
         with console.capture() as captured:
-            console.print(drawable(Block(as_seen(block.text).expandtabs(4), block.language)))
-        return TRAILING_BLANKS.sub(r"\1", captured.get()).strip("\n")
+            console.print(drawable(msgspec.structs.replace(block, text=as_seen(block.text).expandtabs(4))))
+        drawn = TRAILING_BLANKS.sub(r"\1", captured.get())
+        return drawn.strip("\n") if block.language is None else drawn.removesuffix("\n")
 
     def _console(self, width: int) -> Any:
         if width not in self._consoles:
@@ -132,7 +150,7 @@ def drawable(block: Block) -> Any:
     from rich.syntax import Syntax
 
     code = Syntax(
-        block.text.rstrip("\n"),
+        block.text.removesuffix("\n") if block.goes_on else block.text.rstrip("\n"),
         block.language or "text",
         theme="ansi_dark",
         background_color="default",

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition
@@ -26,13 +25,16 @@ from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 
+from toolyard.cli.chat.terminal.resized import ResizedApplication
 from toolyard.cli.chat.terminal.typed import offers
 from toolyard.cli.shell.prompt import CommandHistory, plain_output
+from toolyard.process.keeper.terminal_guard import TerminalGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
+    from prompt_toolkit.application import Application
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
@@ -60,7 +62,7 @@ class TerminalScreen:
         self._buffer = Buffer(
             completer=completer, complete_while_typing=True, history=self._history, multiline=True, name="typed"
         )
-        self._app: Application[None] = Application(
+        self._app: Application[None] = ResizedApplication(
             layout=self._layout(),
             key_bindings=self._keys(),
             output=self._output,
@@ -70,6 +72,9 @@ class TerminalScreen:
         )
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_SECONDS
         self._app.before_render += self._look
+        self._guard = TerminalGuard(sys.stdin.fileno())
+        # Not before the prompt is there, which nobody waits for longer because of it.
+        self._app.after_render += lambda _: self._guard.start()
         self._running: asyncio.Task[None] | None = None
         self._streams: tuple[TextIO, TextIO] = (sys.stdout, sys.stderr)
 
@@ -88,6 +93,7 @@ class TerminalScreen:
         if self._running:
             await asyncio.wait({self._running})
         sys.stdout, sys.stderr = self._streams
+        self._guard.dismiss()
         if kind is None and self._running and (broken := self._running.exception()):
             raise broken
 
@@ -151,10 +157,10 @@ class TerminalScreen:
         """Ctrl-C: first what is under way, then what is being typed; with neither, how to leave is said."""
         if self._question is not None and not self._question.done():
             self._question.set_result(None)
-        if self._listener.interrupt():
-            return
-        if self._buffer.text:
+        if self._buffer.text and not self._listener.is_working:
             self._buffer.reset()
+        else:
+            self._listener.interrupt()
 
     def _layout(self) -> Layout:
         has_offers = Condition(lambda: self._buffer.complete_state is not None)

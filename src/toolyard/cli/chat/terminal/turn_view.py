@@ -65,8 +65,11 @@ class RunningCall(msgspec.Struct, kw_only=True):
     started: float
     preview: str = ""
     output: str = ""
+    printed: int = 0
+    """Lines so far, of which only the last are kept here."""
     was_asked_about: bool = False
     """Whether a person has seen what it does."""
+    was_refused: bool = False
 
 
 class TurnView:
@@ -106,6 +109,7 @@ class TurnView:
             case OutputChunk(call_id=id, text=text) if id in self._calls:
                 call = self._calls[id]
                 call.output = (call.output + text)[-MOST_OUTPUT:]
+                call.printed += text.count("\n")
             case _:
                 pass
 
@@ -134,9 +138,9 @@ class TurnView:
         if self._writing:
             yield paint_line(cut(f"writing a call of {escaped(self._writing)} …", width), "faint")
         for call in self._calls.values():
-            took = time.monotonic() - call.started
-            yield call_heading(call.name, f"{summary(call.preview)}  ({took:.0f} s)", width)
-            yield from tail(call.output, width, most=MOST_LIVE_TAIL)
+            took = f"  ({time.monotonic() - call.started:.0f} s)"
+            yield call_heading(call.name, summary(call.preview), width, took)
+            yield from tail(call.output, width, most=MOST_LIVE_TAIL, printed=call.printed)
 
     def _hear_kept(self, event: SessionEvent) -> None:
         width = terminal_width()
@@ -148,8 +152,11 @@ class TurnView:
                 self._has_streamed, self._thinking, self._writing = False, "", ""
             case CallAnswered(answer=answer, seconds=seconds):
                 self._show_result(answer, seconds, width)
-            case QuestionAnswered(allowed=False, reason=reason):
-                show_note(f"  not allowed: {reason}", "warning")
+            case QuestionAnswered(call_id=id, allowed=allowed, reason=reason):
+                if not allowed:
+                    show_note(f"  not allowed: {reason}", "warning")
+                if id in self._calls:
+                    self._calls[id].was_refused = not allowed
             case Noticed(text=text):
                 show_note(text, "warning")
             case ContextShortened(what=what):
@@ -165,7 +172,9 @@ class TurnView:
     def _show_result(self, answer: CallAnswer, seconds: float, width: int) -> None:
         """How a call ended; of a change that nobody was asked about, the change."""
         call = self._calls.pop(answer.call_id, RunningCall(name=answer.name, started=0.0))
-        shown: Iterable[str] = result_lines(answer, seconds, width)
+        shown: Iterable[str] = result_lines(answer, seconds, width, call.printed)
+        if call.was_refused:  # and why has been said
+            shown = (paint_line("  └ not run", "warning"), "")
         if is_diff(call.preview) and not answer.is_error:
             changes = () if call.was_asked_about else diff_lines(call.preview, width)
             shown = (*changes, *result_lines(msgspec.structs.replace(answer, text=""), seconds, width))
@@ -173,7 +182,7 @@ class TurnView:
 
     def _show(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            show_text(f"{self._painter.paint(block, terminal_width())}\n\n")
+            show_text(f"{self._painter.paint(block, terminal_width())}\n{'' if block.goes_on else chr(10)}")
 
 
 def recalled(call: ToolCall) -> RunningCall:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -35,6 +36,8 @@ USER_FILES = (
     "~/Library/Application Support/Claude/claude_desktop_config.json",
 )
 """Where they keep those of a user."""
+OWN_NAME = "toolyard"
+"""What this application is called in clients' files."""
 BLOCKS = ("mcpServers", "mcp_servers", "servers", "context_servers", "extensions", "mcp")
 """Under which keys: Claude, Cursor and gemini-cli; Codex; VS Code; Zed; goose; opencode."""
 NAMES = {
@@ -63,7 +66,8 @@ def servers_of_file(path: str, at: Place, *, only: str | None = None) -> list[Mc
     if only is not None and only not in block:
         hint = did_you_mean(only, list(block), f"it has {', '.join(block)}")
         return [at.problem("mcp_unknown", f"{path} has no MCP server '{only}'", hint)]
-    chosen = block if only is None else {only: block[only]}
+    others = {name: one for name, one in block.items() if not is_ours(name, one)}
+    chosen = others if only is None else {only: block[only]}
     return servers_in(chosen, at, base=os.path.dirname(path), file=path)
 
 
@@ -142,6 +146,24 @@ def block_in(value: Any, folder: str) -> dict[str, Json]:
             if isinstance(block, dict) and all(isinstance(one, dict) for one in block.values()):
                 found |= {name: one for name, one in block.items() if is_server(one)}
     return found
+
+
+def is_ours(name: str, value: Json) -> bool:
+    """Whether an entry is this application as a server: it would serve its own tools to itself, again and again."""
+    if not isinstance(value, dict):
+        return False
+    command = value.get("command") or value.get("cmd") or ""
+    words = [*(command if isinstance(command, list) else [command]), *(value.get("args") or ())]
+    has_name = any(os.path.basename(str(word)) == OWN_NAME for word in words)
+    serves = any(words[at : at + 2] == ["serve", "--mcp"] for at in range(len(words)))
+    return (has_name and serves) or (name == OWN_NAME and is_loopback(value))
+
+
+def is_loopback(value: Mapping[str, Json]) -> bool:
+    """Whether a server is at an address of this machine."""
+    urls = (value.get(key) for key, meant in (*NAMES.items(), ("url", "url")) if meant == "url")
+    hosts = [urlsplit(url).hostname for url in urls if isinstance(url, str)]
+    return any(host in ("127.0.0.1", "::1", "localhost") for host in hosts)
 
 
 def is_server(value: Mapping[str, Json]) -> bool:

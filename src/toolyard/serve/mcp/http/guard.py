@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
+from toolyard.serve.mcp.http.direct_calls import DirectCalls, plain_call
 from toolyard.serve.mcp.messages import HANDSHAKE_VERSIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from toolyard.serve.mcp.http.conversations import Conversations
@@ -81,21 +82,22 @@ class HttpGuard:
         self._server = server
         self._conversations = conversations
         self._access = access
+        self._calls = DirectCalls(conversations)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         try:
-            headers = Headers(scope=scope)
+            headers = headers_of(scope)
             self._check(headers)
             scope["agent"] = self._agent(scope["path"])
             body = await read_body(receive)
         except HttpRefusal as refusal:
             await refusal.response(scope, receive, send)
             return
-        await self._pass_on(scope, headers, replayed(body, receive), send)
+        await self._pass_on(scope, headers, body, receive, send)
 
-    def _check(self, headers: Headers) -> None:
+    def _check(self, headers: Mapping[str, str]) -> None:
         if not self._access.allows_host(headers.get("host")):
             raise HttpRefusal(421, "this server is not known under that name")
         if not self._access.allows_origin(headers.get("origin"), headers.get("host")):
@@ -113,21 +115,30 @@ class HttpGuard:
             raise HttpRefusal(404, f"there is {PATH}, and {PATH}/AGENT for each of: {', '.join(known)}")
         return agent
 
-    async def _pass_on(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+    async def _pass_on(
+        self, scope: Scope, headers: Mapping[str, str], body: bytes, receive: Receive, send: Send
+    ) -> None:
         session = headers.get("mcp-session-id")
-        connection = scope.get("client") and tuple(scope["client"])
         if session is not None:
             scope["conversation"] = session
-            await self._app(scope, receive, send)
+            await self._app(scope, replayed(body, receive), send)
             if scope["method"] == "DELETE":
                 await self._conversations.end(session)
-            return
+            return None
         if headers.get("mcp-protocol-version", HANDSHAKE_VERSIONS[0]) not in HANDSHAKE_VERSIONS:
             known = cookie_of(headers)
+            connection = scope.get("client") and tuple(scope["client"])
             own = None if any(name in headers for name in FORWARDED) else connection
             id = scope["conversation"] = self._conversations.id_for(known, own)
             send = send if id == known else with_cookie(send, id)
-        await self._app(scope, receive, send)
+            if message := plain_call(scope, headers, body):
+                return await self._calls.answer(message, scope, receive, send)
+        return await self._app(scope, replayed(body, receive), send)
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers by their names; of one that comes again, the first counts."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(scope["headers"])}
 
 
 def is_address(name: str) -> bool:
@@ -170,12 +181,12 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def cookie_of(headers: Headers) -> str | None:
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return cookie.value if cookie else None
+def cookie_of(headers: Mapping[str, str]) -> str | None:
+    for cookie in headers.get("cookie", "").split(";"):
+        name, _, value = cookie.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return None
 
 
 def with_cookie(send: Send, id: str) -> Send:
@@ -183,8 +194,8 @@ def with_cookie(send: Send, id: str) -> Send:
 
     async def send_with_cookie(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=message.setdefault("headers", []))
-            headers.append("set-cookie", f"{COOKIE}={id}; Path={PATH}; HttpOnly; SameSite=Strict")
+            cookie = f"{COOKIE}={id}; Path={PATH}; HttpOnly; SameSite=Strict"
+            message["headers"] = [*message.get("headers", ()), (b"set-cookie", cookie.encode())]
         await send(message)
 
     return send_with_cookie

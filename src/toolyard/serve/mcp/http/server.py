@@ -9,17 +9,50 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolRequestParams, PaginatedRequestParams, SubscriptionsListenRequestParams
+from mcp.shared.message import ServerMessageMetadata
+from mcp.types import (
+    CallToolRequestParams,
+    CompleteRequestParams,
+    CreateMessageRequest,
+    CreateMessageResult,
+    ElicitRequest,
+    ElicitResult,
+    GetPromptRequestParams,
+    ListRootsRequest,
+    ListRootsResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    RequestParams,
+    SetLevelRequestParams,
+    SubscriptionsListenRequestParams,
+)
 
+from toolyard.serve.mcp.calls import LEVELS, take_to_end
 from toolyard.serve.mcp.http.conversations import LONGEST_IDLE, MOST_CONVERSATIONS
-from toolyard.serve.mcp.messages import INSTRUCTIONS, INVALID_PARAMS, NOT_CACHED, SERVER, STATELESS_VERSION
-from toolyard.serve.mcp.questions import can_elicit, elicitation
-from toolyard.serve.mcp.tool_server import CallRequest, Refused
+from toolyard.serve.mcp.messages import (
+    INSTRUCTIONS,
+    INVALID_PARAMS,
+    LOG_LEVEL_KEY,
+    NOT_CACHED,
+    SERVER,
+    STATELESS_VERSION,
+    RpcFault,
+)
+from toolyard.serve.mcp.results import result_for
+from toolyard.serve.mcp.tool_server import LISTS, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
@@ -27,14 +60,31 @@ if TYPE_CHECKING:
     from mcp.types import SubscriptionsListenResult
     from starlette.types import ASGIApp
 
-    from toolyard.core.tool import Json
+    from toolyard.core.tool import ClientRequest, Json, JsonObject
+    from toolyard.serve.mcp.calls import ServedCall
     from toolyard.serve.mcp.http.conversations import Conversations
-    from toolyard.serve.mcp.questions import ClientQuestion
     from toolyard.serve.mcp.tool_server import ToolServer
 
     Context = ServerRequestContext[Any, Any]
 
 MOST_LISTENERS = 256
+CHANGED: dict[ListKind, Any] = {
+    "tools": ToolsListChanged,
+    "resources": ResourcesListChanged,
+    "prompts": PromptsListChanged,
+}
+ASKED: dict[str, tuple[Any, Any]] = {
+    "elicitation/create": (ElicitRequest, ElicitResult),
+    "sampling/createMessage": (CreateMessageRequest, CreateMessageResult),
+    "roots/list": (ListRootsRequest, ListRootsResult),
+}
+"""Requests to clients, and what they answer."""
+PARAMS_OF_CALLS: dict[str, type[RequestParams]] = {
+    "tools/call": CallToolRequestParams,
+    "resources/read": ReadResourceRequestParams,
+    "prompts/get": GetPromptRequestParams,
+    "completion/complete": CompleteRequestParams,
+}
 
 
 class SdkServer(Server[Any]):
@@ -46,7 +96,7 @@ class SdkServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(True, True, True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
@@ -61,6 +111,8 @@ class HttpTools:
         """By agent, as the buses are."""
         self._sessions: dict[str, tuple[str, ServerSession]] = {}
         """Clients of the older era by their session ids, with their agents; the last are those heard of last."""
+        self._log_levels: dict[str, str] = {}
+        """Of messages that clients of the older era want to hear, by their conversations."""
         sdk = SdkServer(
             SERVER["name"],
             title=SERVER["title"],
@@ -70,8 +122,11 @@ class HttpTools:
                 None
             ),  # no tool asks for arguments in headers, so no list is made for each call
         )
-        sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
-        sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        for method in LISTS:
+            sdk.add_request_handler(method, PaginatedRequestParams, self._lists(method))
+        for method, params in PARAMS_OF_CALLS.items():
+            sdk.add_request_handler(method, params, self._calls(method))
+        sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         sdk.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
 
         async def remember(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -111,37 +166,69 @@ class HttpTools:
             ready.set()
             await ending.wait()
 
-    async def _list(self, context: Context, _: PaginatedRequestParams) -> HandlerResult:
-        tools = list((await self._server.current_definitions(agent_of(context))).tools)
-        is_stateless = context.protocol_version == STATELESS_VERSION
-        return {"tools": tools, **({"resultType": "complete", **NOT_CACHED} if is_stateless else {})}
+    def _lists(self, method: str) -> Any:
+        async def give(context: Context, _: PaginatedRequestParams) -> HandlerResult:
+            listed = await self._server.listing(agent_of(context), method) or {}
+            if method == "tools/list":
+                listed = {"tools": list(self._server.definitions(agent_of(context)).tools)}
+            is_stateless = context.protocol_version == STATELESS_VERSION
+            return {**listed, **({"resultType": "complete", **NOT_CACHED} if is_stateless else {})}
 
-    async def _call(self, context: Context, params: CallToolRequestParams) -> HandlerResult:
+        return give
+
+    def _calls(self, method: str) -> Any:
+        async def call(context: Context, _: object) -> HandlerResult:
+            try:
+                return await self._call(context, method)
+            except Refused as refusal:
+                raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+            except RpcFault as fault:
+                raise MCPError(**fault.error) from fault
+
+        return call
+
+    async def _call(self, context: Context, method: str) -> HandlerResult:
         scope = context.request.scope if context.request else {}
         is_stateless = context.protocol_version == STATELESS_VERSION
-        request = CallRequest(
-            name=params.name,
-            arguments=params.arguments or {},
-            answers=(context.params or {}).get("inputResponses"),
-            state=params.request_state,
+        request = self._server.request(scope["agent"], method, context.params or {})
+        used = self._conversations.begin_request(
+            scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=not is_stateless
         )
+        call: ServedCall | None = None
         try:
-            used = self._conversations.begin_request(
-                scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=not is_stateless
-            )
-        except Refused as refusal:
-            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
-        conversation, agent, report = used.conversation, scope["agent"], reporter(context)
-        try:
-            if is_stateless:
-                return await conversation.call_statelessly(agent, request, can_ask=can_ask(context), report=report)
-            return await conversation.call(
-                agent, request, ask=asker(context) if can_ask(context) else None, report=report
-            )
-        except Refused as refusal:
-            raise MCPError(INVALID_PARAMS, str(refusal)) from refusal
+            capabilities, wants = capabilities_of(context), self._wants(context, scope["conversation"])
+            call = used.conversation.begin(scope["agent"], request, capabilities=capabilities, wants=wants)
+            if not is_stateless:
+                return result_for(request, await take_to_end(call, asker(context)))
+            await call.next()
+            return {"resultType": "complete", **used.conversation.stateless_answer(scope["agent"], request, call)}
+        except asyncio.CancelledError:
+            if call:
+                call.cancel()
+            raise
         finally:
             self._conversations.end_request(used)
+
+    async def _set_level(self, context: Context, params: SetLevelRequestParams) -> HandlerResult:
+        scope = context.request.scope if context.request else {}
+        self._log_levels[scope["conversation"]] = params.level
+        if len(self._log_levels) > MOST_CONVERSATIONS:
+            del self._log_levels[next(iter(self._log_levels))]
+        return {}
+
+    def _wants(self, context: Context, conversation: str) -> Wants:
+        """What the client wants to hear while a call runs."""
+        meta = (context.params or {}).get("_meta")
+        level = meta.get(LOG_LEVEL_KEY) if isinstance(meta, dict) else None
+        level = level or self._log_levels.get(conversation)
+
+        async def log(message: JsonObject) -> None:
+            params = LoggingMessageNotificationParams.model_validate(message)
+            await context.session.send_notification(
+                LoggingMessageNotification(params=params), related_request_id=context.request_id
+            )
+
+        return Wants(report=reporter(context), log=log if level in LEVELS else None, log_level=level)
 
     async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         agent = agent_of(context) or self._server.default_agent()
@@ -160,13 +247,25 @@ class HttpTools:
 
     async def _tell_changes(self) -> None:
         async for agents in self._server.changes():
-            for agent in agents & self._listeners.keys():
-                await self._buses[agent].publish(ToolsListChanged())
-            told = [(id, session) for id, (agent, session) in self._sessions.items() if agent in agents]
-            sent = await asyncio.gather(*(one.send_tool_list_changed() for _, one in told), return_exceptions=True)
-            for (id, _), outcome in zip(told, sent, strict=True):
+            for agent in agents.keys() & self._listeners.keys():
+                for kind in agents[agent]:
+                    await self._buses[agent].publish(CHANGED[kind]())
+            told = [(id, session, agents[agent]) for id, (agent, session) in self._sessions.items() if agent in agents]
+            sent = await asyncio.gather(*(tell(session, kinds) for _, session, kinds in told), return_exceptions=True)
+            for (id, _, _), outcome in zip(told, sent, strict=True):
                 if outcome is not None:  # it has gone
                     self._sessions.pop(id, None)
+
+
+async def tell(session: ServerSession, kinds: Sequence[ListKind]) -> None:
+    """Tell a client of the older era which lists changed."""
+    send = {
+        "tools": session.send_tool_list_changed,
+        "resources": session.send_resource_list_changed,
+        "prompts": session.send_prompt_list_changed,
+    }
+    for kind in kinds:
+        await send[kind]()
 
 
 def agent_of(context: Context) -> str | None:
@@ -174,22 +273,24 @@ def agent_of(context: Context) -> str | None:
     return agent
 
 
-def can_ask(context: Context) -> bool:
-    """Whether the client shows questions to a person."""
+def capabilities_of(context: Context) -> Json:
+    """What the client can be asked."""
     capabilities = context.session.client_capabilities
-    return capabilities is not None and can_elicit(capabilities.model_dump(exclude_none=True))
+    return capabilities.model_dump(exclude_none=True) if capabilities else None
 
 
-def asker(context: Context) -> Callable[[ClientQuestion], Awaitable[Json]]:
+def asker(context: Context) -> Callable[[ClientRequest], Awaitable[Json]]:
     """What puts a question to a client of the older era, on the stream of the request that it is about."""
 
-    async def ask(question: ClientQuestion) -> Json:
-        form = elicitation(question)
+    async def ask(request: ClientRequest) -> Json:
+        kind, result = ASKED[request.method]
+        typed = kind.model_validate({"method": request.method, "params": dict(request.params)}, by_name=False)
+        metadata = ServerMessageMetadata(related_request_id=context.request_id)
         try:
-            answer = await context.session.elicit_form(form["message"], form["requestedSchema"], context.request_id)
-        except MCPError:
+            answer = await context.session.send_request(typed, result, metadata=metadata)
+        except (MCPError, ValueError):  # it will not say, or says something else
             return None
-        return answer.model_dump(exclude_none=True)
+        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     return ask
 

@@ -1,34 +1,28 @@
-"""The tools that Gemini models know, on the file tools and the shell of the application."""
+"""The tools by which Gemini models look at files and change them."""
 
 from __future__ import annotations
 
-import shlex
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from toolyard.plugins.contract import Hints, JsonInput, ToolError, ToolSpec
+from toolyard.plugins.contract import ToolError
+
+from .shapes import BOOLEAN, CHANGES, COUNT, LOOKS, STRING, schemas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SECONDS = 300
-"""That a command may take."""
-STRING: Mapping[str, Any] = {"type": "string"}
-BOOLEAN: Mapping[str, Any] = {"type": "boolean"}
-NUMBER: Mapping[str, Any] = {"type": "number"}
+    from toolyard.plugins.contract import ToolSpec
+
+MOST_LINES = 10_000
+MOST_AROUND = 50
+MATCH = re.compile(r"(.+?)[:-]\d+[:-]")
+"""How a line of a search begins: with its file and its number."""
+LINES: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 FILE = {**STRING, "description": "The path of the file."}
 FOLDER = {**STRING, "description": "The path of the folder; the working directory if left out."}
 GIT_IGNORE = {**BOOLEAN, "description": "Whether to leave out what git ignores; true if left out."}
-
-
-def schemas(
-    name: str, description: str, properties: Mapping[str, Any], required: Sequence[str], hints: Hints
-) -> list[ToolSpec]:
-    schema = {"type": "object", "properties": properties, "required": required}
-    return [ToolSpec(name=name, description=description, input=JsonInput(schema=schema), hints=hints)]
-
-
-LOOKS = Hints(read_only=True)
-CHANGES = Hints(parallel=False)
 
 
 class ReadFile:
@@ -40,8 +34,8 @@ class ReadFile:
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {
             "file_path": FILE,
-            "start_line": {**NUMBER, "description": "The first line to read, counted from 1."},
-            "end_line": {**NUMBER, "description": "The last line to read."},
+            "start_line": {**COUNT, "description": "The first line to read, counted from 1."},
+            "end_line": {**COUNT, "description": "The last line to read."},
         }
         about = "Read a file: text with line numbers, or an image; of a long one, from start_line to end_line."
         return schemas(self.id, about, properties, ["file_path"], LOOKS)
@@ -128,6 +122,19 @@ class Glob:
         return "glob", call
 
 
+FILTER = "Only files that fit, such as '*.js' or 'src/**'."
+SEARCHING = {
+    "pattern": {**STRING, "description": "The regular expression."},
+    "dir_path": {**FOLDER, "description": "A folder or a file; the working directory if left out."},
+    "case_sensitive": {**BOOLEAN, "description": "Whether capitals matter; false if left out."},
+    "fixed_strings": {**BOOLEAN, "description": "Take the pattern as plain text."},
+    "context": {**LINES, "description": "Lines around each match."},
+    "after": {**LINES, "description": "Lines after each match; as many come before it."},
+    "before": {**LINES, "description": "Lines before each match; as many come after it."},
+    "no_ignore": {**BOOLEAN, "description": "Also search what git ignores."},
+}
+
+
 class SearchFileContent:
     """Lines by a regular expression."""
 
@@ -135,18 +142,74 @@ class SearchFileContent:
     builds_on = "files:more"
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
-        properties = {
-            "pattern": {**STRING, "description": "The regular expression."},
-            "dir_path": FOLDER,
-            "include": {**STRING, "description": "Only files that fit, such as '*.js' or 'src/**'."},
-        }
         about = "Search the contents of files with a regular expression."
-        return schemas(self.id, about, properties, ["pattern"], LOOKS)
+        include = {"include": {**STRING, "description": FILTER}}
+        return schemas(self.id, about, {**SEARCHING, **include}, ["pattern"], LOOKS)
 
     def as_call(self, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """A search that takes capitals for small letters, as these models expect."""
-        call = {"pattern": payload["pattern"], "path": payload.get("dir_path") or ".", "ignore_case": True}
-        return "grep", {**call, **({"glob": payload["include"]} if payload.get("include") else {})}
+        return "grep", searched(payload, payload.get("include"))
+
+
+class GrepSearch:
+    """The same under the name and with the arguments of later versions; for those who turn it on."""
+
+    id = "grep_search"
+    builds_on = "files:more"
+    default_enabled = False
+
+    def get_tool_schemas(self) -> Sequence[ToolSpec]:
+        properties = {
+            **SEARCHING,
+            "include_pattern": {**STRING, "description": FILTER},
+            "exclude_pattern": {**STRING, "description": "Lines that fit this expression are left out."},
+            "names_only": {**BOOLEAN, "description": "Only the paths of files with a match."},
+            "max_matches_per_file": {**COUNT, "description": "How many matches of one file at most."},
+            "total_max_matches": {**COUNT, "description": "How many lines at most; 100 if left out."},
+        }
+        return schemas(
+            self.id, "Search the contents of files with a regular expression.", properties, ["pattern"], LOOKS
+        )
+
+    def as_call(self, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """A search; what is left out of its lines is left out by `as_answer`."""
+        call = searched(payload, payload.get("include_pattern"))
+        if payload.get("names_only"):
+            call["output_mode"] = "files_with_matches"
+        return "grep", {**call, "limit": min(int(payload.get("total_max_matches") or 100), MOST_LINES)}
+
+    def as_answer(self, payload: dict[str, Any], text: str) -> str:
+        """Without the lines that are not wanted."""
+        unwanted, most = payload.get("exclude_pattern"), payload.get("max_matches_per_file")
+        if payload.get("names_only") or not (unwanted or most):
+            return text
+        try:
+            without = re.compile(unwanted, 0 if payload.get("case_sensitive") else re.IGNORECASE) if unwanted else None
+        except re.error as error:
+            raise ToolError(f"exclude_pattern: {error}") from None
+        kept, found = [], Counter[str]()
+        for line in text.split("\n"):
+            match = MATCH.match(line)
+            if match and without and without.search(line, match.end()):
+                continue
+            found[match[1] if match else ""] += match is not None
+            if not match or not most or found[match[1]] <= most:
+                kept.append(line)
+        return "\n".join(kept) or "[nothing found]"
+
+
+def searched(payload: dict[str, Any], include: str | None) -> dict[str, Any]:
+    """What both versions of the search have in common."""
+    around = max(int(payload.get(name) or 0) for name in ("context", "after", "before"))
+    return {
+        "pattern": payload["pattern"],
+        "path": payload.get("dir_path") or ".",
+        "ignore_case": not payload.get("case_sensitive"),
+        "fixed_strings": bool(payload.get("fixed_strings")),
+        "context": min(around, MOST_AROUND),
+        "no_ignore": bool(payload.get("no_ignore")),
+        **({"glob": include} if include else {}),
+    }
 
 
 class ListDirectory:
@@ -173,26 +236,3 @@ class ListDirectory:
         filtering = payload.get("file_filtering_options") or {}
         call = {"path": payload["dir_path"], "no_ignore": filtering.get("respect_git_ignore") is False}
         return "list", {**call, **({"ignore": payload["ignore"]} if payload.get("ignore") else {})}
-
-
-class RunShellCommand:
-    """A command line in a new shell."""
-
-    id = "run_shell_command"
-    builds_on = "shell:command"
-
-    def get_tool_schemas(self) -> Sequence[ToolSpec]:
-        properties = {
-            "command": {**STRING, "description": "The command line for bash."},
-            "description": {**STRING, "description": "What it does, in a sentence."},
-            "dir_path": {**STRING, "description": "The folder to run it in; the working directory if left out."},
-        }
-        about = "Run a command with bash -c and get its output. What it leaves running is ended with it."
-        return schemas(self.id, about, properties, ["command"], Hints(destructive=True))
-
-    def as_call(self, payload: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The same, in its folder."""
-        line = payload["command"]
-        if folder := payload.get("dir_path"):
-            line = f"cd -- {shlex.quote(folder)} || exit\n{line}"
-        return "shell", {"command": line, "timeout": SECONDS}

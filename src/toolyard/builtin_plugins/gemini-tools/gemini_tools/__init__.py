@@ -1,0 +1,1 @@
+"""The tools that Gemini models know, on the file tools and the shells of the application."""

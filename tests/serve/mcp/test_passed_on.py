@@ -1,0 +1,190 @@
+"""What MCP servers have beside tools reaches clients of ours, over lines, in both eras of either side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_peer import ERAS, connected
+
+pytestmark = pytest.mark.anyio
+SUITE = Path(__file__).parents[2] / "mcp_servers" / "suite_server.py"
+EVERYTHING = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+NAMES = {"action": "accept", "content": {"name": "Ada"}}
+ROOTS = {"roots": [{"uri": "file:///somewhere"}]}
+SAYS = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m", "stopReason": "endTurn"}
+
+
+def entry(era: str, name: str = "suite") -> dict[str, Any]:
+    return {"mcp": {"command": [sys.executable, str(SUITE), era], "name": name}}
+
+
+def person(params: dict[str, Any]) -> dict[str, Any]:
+    """Answers whatever comes: a form, a message for a model, or a question for roots."""
+    return NAMES if "requestedSchema" in params else SAYS if "messages" in params else ROOTS
+
+
+@pytest.fixture(params=ERAS)
+def source_era(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+async def test_resources_are_listed_and_read(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        listed = await client.request("resources/list")
+        assert [one["uri"] for one in listed["resources"]][:2] == ["test://static-text", "test://static-binary"]
+        templates = await client.request("resources/templates/list")
+        assert [one["uriTemplate"] for one in templates["resourceTemplates"]] == ["test://template/{id}/data"]
+        text = await client.request("resources/read", {"uri": "test://static-text"})
+        words = "This is the content of the static text resource."
+        assert text["contents"] == [{"uri": "test://static-text", "mimeType": "text/plain", "text": words}]
+        image = await client.request("resources/read", {"uri": "test://static-binary"})
+        assert image["contents"][0]["mimeType"] == "image/png"
+        assert "blob" in image["contents"][0]
+        data = await client.request("resources/read", {"uri": "test://template/7/data"})
+        assert json.loads(data["contents"][0]["text"])["id"] == "7"
+
+
+@pytest.mark.parametrize("uri", ["test://nothing", "other://nothing"])
+async def test_a_resource_that_is_not_there_is_an_error_with_its_address(connect, source_era, uri):
+    async with connect(entry(source_era)) as client:
+        error = await client.error("resources/read", {"uri": uri})
+    assert (error["code"], error["data"]) == (-32602, {"uri": uri})
+
+
+async def test_prompts_are_listed_got_and_completed(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        listed = await client.request("prompts/list")
+        about = {one["name"]: one for one in listed["prompts"]}["test_prompt_with_arguments"]
+        assert [one["name"] for one in about["arguments"]] == ["arg1", "arg2"]
+        given = {"name": "test_prompt_with_arguments", "arguments": {"arg1": "a", "arg2": "b"}}
+        (message,) = (await client.request("prompts/get", given))["messages"]
+        assert message["content"]["text"] == "Prompt with arguments: arg1='a', arg2='b'"
+        resource = {"name": "test_prompt_with_embedded_resource", "arguments": {"resourceUri": "test://x"}}
+        first, _ = (await client.request("prompts/get", resource))["messages"]
+        assert first["content"]["resource"]["uri"] == "test://x"
+        ref = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
+        completed = await client.request(
+            "completion/complete", {"ref": ref, "argument": {"name": "arg1", "value": "test"}}
+        )
+        assert completed["completion"]["values"] == ["test", "testing"]
+        assert (await client.error("prompts/get", {"name": "none"}))["code"] == -32602
+
+
+async def test_what_a_server_answers_is_passed_on_as_it_was(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        result = await client.call("test_multiple_content_types")
+    assert [one["type"] for one in result["content"]] == ["text", "image", "resource"]
+    assert result["content"][2]["resource"]["uri"] == "test://mixed-content-resource"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("test_input_required_result_elicitation", {}, "Hello, Ada!"),
+        ("test_sampling", {"prompt": "Where?"}, "Paris"),
+        ("test_input_required_result_list_roots", {}, "file:///somewhere"),
+        ("test_input_required_result_multiple_inputs", {}, "file:///somewhere"),
+    ],
+)
+async def test_what_a_server_asks_reaches_the_client(connect, source_era, tool, arguments, words):
+    async with connect(entry(source_era), capabilities=EVERYTHING) as client:
+        client.answer_question = person
+        result = await client.call(tool, **arguments)
+    assert words in result["content"][0]["text"]
+    forms = [one["message"] for one in client.asked if "requestedSchema" in one]
+    assert all(message.startswith("suite asks: ") for message in forms)
+
+
+async def test_several_questions_of_one_moment_are_put_together(yard):
+    async with connected(yard.config(entry("stateless")), yard.folder, "stateless", capabilities=EVERYTHING) as client:
+        name = {"name": "test_input_required_result_multiple_inputs"}
+        result = await client.request("tools/call", name)
+        assert set(result["inputRequests"]) == {"user_name", "greeting", "client_roots"}
+        again = await client.request("tools/call", {**name, "requestState": result["requestState"]})
+        assert again["inputRequests"] == result["inputRequests"]
+        some = {"user_name": NAMES, "greeting": SAYS}
+        left = await client.request(
+            "tools/call", {**name, "requestState": again["requestState"], "inputResponses": some}
+        )
+        assert set(left["inputRequests"]) == {"client_roots"}
+
+
+async def test_an_answer_may_come_with_the_call_but_not_to_the_question_whether_it_may_run(yard):
+    config = {"plugins": [entry("stateless")], "permissions": {"ask": [{"tool": "test_simple_text"}]}}
+    async with connected(config, yard.folder, "stateless") as client:
+        name = {"name": "test_input_required_result_elicitation"}
+        result = await client.request("tools/call", {**name, "inputResponses": {"user_name": NAMES}})
+        assert result["content"][0]["text"] == "Hello, Ada!"
+        yes = {"allow": {"action": "accept", "content": {"answer": "once"}}}
+        asked = await client.request("tools/call", {"name": "test_simple_text", "inputResponses": yes})
+        assert asked["resultType"] == "input_required"
+
+
+async def test_a_client_that_has_no_model_is_told_that_one_is_needed(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        answer = await client.answer(client.begin("tools/call", {"name": "test_missing_capability"}))
+    if source_era == "stateless":
+        assert answer["error"]["code"] == -32021
+        assert answer["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    else:  # an older server makes of it what it will
+        assert "no model" in json.dumps(answer)
+
+
+async def test_roots_of_a_client_without_any_are_where_calls_work(connect, source_era, yard):
+    async with connect(entry(source_era)) as client:
+        result = await client.call("test_input_required_result_list_roots")
+    assert yard.folder.as_uri() in result["content"][0]["text"]
+
+
+async def test_a_log_is_heard_by_who_wants_it_and_as_much_as_wanted(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        await client.call("test_tool_with_logging")
+        assert client.notifications == []
+        for level, heard in (("error", 0), ("info", 3)):
+            meta = {}
+            if client.era == "handshake":
+                await client.request("logging/setLevel", {"level": level})
+            else:
+                meta = {"io.modelcontextprotocol/logLevel": level}
+            await client.call("test_tool_with_logging", _meta=meta)
+            assert len(client.notifications) == heard
+    assert {one["method"] for one in client.notifications} == {"notifications/message"}
+    assert client.notifications[0]["params"] == {"level": "info", "data": "Tool execution started"}
+
+
+async def test_who_comes_second_has_its_name_before_what_is_taken(connect):
+    async with connect(entry("stateless", "one"), entry("stateless", "two")) as client:
+        prompts = [one["name"] for one in (await client.request("prompts/list"))["prompts"]]
+        assert "test_simple_prompt" in prompts
+        assert "two_test_simple_prompt" in prompts
+        uris = [one["uri"] for one in (await client.request("resources/list"))["resources"]]
+        assert "test://static-text" in uris
+        assert "two+test://static-text" in uris
+        for uri in ("test://static-text", "two+test://static-text", "two+test://template/7/data"):
+            read = await client.request("resources/read", {"uri": uri})
+            assert read["contents"][0]["uri"] == uri
+        assert (await client.request("prompts/get", {"name": "two_test_simple_prompt"}))["messages"]
+
+
+async def test_reading_a_resource_is_permitted_and_recorded_as_a_call(yard):
+    rules = {"deny": [{"tool": "suite_read_resource"}]}
+    config = {"plugins": [entry("stateless")], "permissions": rules}
+    async with connected(config, yard.folder, "stateless") as client:
+        error = await client.error("resources/read", {"uri": "test://static-text"})
+        assert "not allowed" in error["message"]
+        assert (await client.request("prompts/get", {"name": "test_simple_prompt"}))["messages"]
+    ends = [(line["tool"], line.get("failure")) for line in yard.audit() if line["event"] == "end"]
+    assert ends == [("suite_read_resource", "denied"), ("suite_get_prompt", None)]
+
+
+async def test_a_secret_that_a_server_tells_is_redacted_also_in_what_is_passed_on(yard, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "This is the content")
+    config = {"plugins": [entry("stateless")], "api_key": "${env:SOME_TOKEN}"}
+    async with connected(config, yard.folder, "stateless") as client:
+        text = await client.request("resources/read", {"uri": "test://static-text"})
+    assert "This is the content" not in json.dumps(text)
