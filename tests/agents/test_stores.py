@@ -144,3 +144,12 @@ async def test_the_log_of_a_store_does_not_grow_without_bound(tmp_path: Path) ->
         await store.append(row.id, [Noticed(text="x" * 40_000)])
     assert (tmp_path / "sessions.sqlite-wal").stat().st_size < 8 << 20
     store.close()
+
+
+async def test_half_a_character_in_an_event_is_kept(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions.sqlite")
+    row = await store.create(agent="default", workspace="/w")
+    event = Noticed(text="a name with \udcff in it")
+    await store.append(row.id, [event], durable=True)
+    assert [one.event for one in store.events(row.id)] == [event]
+    store.close()

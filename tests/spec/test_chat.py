@@ -65,8 +65,9 @@ def test_H01_a_question_is_answered_at_the_prompt(chat: Chat, model: Model, tool
     assert "touch made && echo made" in seen
     assert "reach work" in seen
     terminal.line(answer)
-    terminal.until("Fine.")
+    seen = terminal.until("Fine.")
     assert (toolyard.folder / "made").exists() is ran
+    assert ("└ done, " in seen, "└ not run" in seen) == (ran, not ran)
     assert told in last_results(model)[0]
 
 
@@ -91,9 +92,9 @@ def test_H01_a_call_can_be_changed_before_it_runs(chat: Chat, model: Model, tool
     terminal.until("instead: touch wrong")
     terminal.key(*["BSpace"] * len("wrong"))
     terminal.line("right")
-    terminal.until("wants to run:\n  touch right")
+    terminal.until("| touch right")
     terminal.line("y")
-    terminal.until("Fine.")
+    assert "└ not run" not in terminal.until("Fine.")
     assert (toolyard.folder / "right").exists()
     assert not (toolyard.folder / "wrong").exists()
     assert 'A person changed this call; its arguments were {"command":"touch right"}' in last_results(model)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def place():
         os.chmod(folder, 0o755)
         (top := Path(os.path.realpath(folder)) / "top").mkdir()
         yield top
+
+
+@pytest.fixture
+def mark():
+    """A file that only somebody outside can make, whoever that is."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        yield Path(folder) / "ran"
 
 
 def git(folder: Path, *words: str) -> str:
@@ -148,6 +157,41 @@ def test_E07_git_work_passes_in_repositories_below(place, how):
     assert git(sub, "fsck") is not None
 
 
+MONITOR = 'printf "[core]\\n\\tfsmonitor = %s\\n" "$PWD/evil"'
+HOSTILE = [
+    'for n in $(seq 20); do git -C sub config core.fsmonitor "$PWD/evil"; git -C sub status; done',
+    f"{MONITOR} > sub/.git/config; {MONITOR} > tree/.git; mkdir sub/.git/hooks; cp evil sub/.git/hooks/pre-commit",
+    "mv sub old; mv sub/.git old; rm -rf tree/.git; for n in tree sub; do git init -q $n;"
+    " git -C $n config core.fsmonitor $PWD/evil; done",
+]
+
+
+@pytest.mark.parametrize("ordinary", [False, True], ids=["as who runs the tests", "as an ordinary user"])
+def test_E05_git_outside_obeys_nothing_in_repositories_below(place, mark, ordinary):
+    """While its owner looks at them all the time, and commits there in the end."""
+    workspace, top = prepare(place, "repository", ordinary=ordinary)
+    (sub := workspace / "sub").mkdir()
+    if ordinary and os.geteuid() == 0:
+        os.chown(sub, ORDINARY, ORDINARY)
+    git(sub, "init", "-q", "-b", "main")
+    git(sub, "commit", "-q", "--allow-empty", "-m", "zero")
+    git(top, "worktree", "add", "-q", "tree")
+    (evil := workspace / "evil").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    evil.chmod(0o755)
+    with ThreadPoolExecutor() as pool:
+        job = pool.submit(work, place.parent, workspace, HOSTILE, ordinary=ordinary)
+        while not job.done():
+            for folder in (sub, top, top / "tree"):
+                git(folder, "status")
+        assert len(job.result()) == len(HOSTILE)
+    for folder in (sub, top, top / "tree"):
+        git(folder, "commit", "-q", "--allow-empty", "-m", "owner's")
+    assert not mark.exists()
+    git(sub, "config", "core.fsmonitor", str(evil))
+    git(sub, "status")
+    assert mark.exists(), "or it would prove nothing"
+
+
 def test_E06_git_says_why_a_repository_below_can_only_be_read_or_cannot_be_moved(place):
     workspace, top = prepare(place, "repository", ordinary=False)
     for name in ("sub", "odd"):
@@ -158,6 +202,22 @@ def test_E06_git_says_why_a_repository_below_can_only_be_read_or_cannot_be_moved
     assert "made up otherwise than usual" in answers[0][1]
     assert "neither moved nor removed" in answers[1][1]
     assert (answers[2][0], "[sandbox" in answers[2][1]) == (0, False)
+
+
+def test_E06_git_says_that_a_repository_below_cannot_be_read_and_all_else_goes_on(place):
+    """As an ordinary user, whom the mode of a file stops."""
+    workspace, _ = prepare(place, "repository", ordinary=True)
+    (sub := workspace / "sub").mkdir()
+    if os.geteuid() == 0:
+        os.chown(sub, ORDINARY, ORDINARY)
+    git(sub, "init", "-q", "-b", "main")
+    git(sub, "commit", "-q", "--allow-empty", "-m", "zero")
+    (log := sub / ".git/logs/HEAD").chmod(0)
+    answers = work(place.parent, workspace, ["git log --oneline && ls -d sub", "git log --oneline"], ordinary=True)
+    log.chmod(0o644)
+    assert [code for code, _ in answers] == [0, 0]
+    assert f"{sub}/.git is not there inside, since not all of it can be read: Permission denied" in answers[0][1]
+    assert git(sub, "log", "--format=%s") == "zero\n"
 
 
 def test_E07_git_worktrees_that_were_added_inside_are_worktrees_outside(place):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from toolyard.core.lossless_json import encode_json
 from toolyard.runtime.redaction import CUT
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class Repetition:
         # Where long output is kept is told in it, and is another place each time.
         results = [(CUT.sub("", answer.text), answer.attachments) for answer in answers]
         seen = [[call.name, call.arguments] for call in calls], results
-        self._steps.append(blake2b(msgspec.json.encode(seen), digest_size=16).digest())
+        self._steps.append(blake2b(encode_json(seen), digest_size=16).digest())
         return max(self._times(length) for length in range(1, LONGEST_CIRCLE + 1))
 
     def _times(self, length: int) -> int:

@@ -16,9 +16,9 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.lossless_json import encode_json
 from toolyard.core.tool import CallContext, ToolResult
 from toolyard.runtime.call_events import CallEvents
 from toolyard.runtime.call_steps.conditions import NO_HOOKS, CallChanged, CallEnded, ReadyCall
@@ -235,7 +235,7 @@ class PendingCall:
     def _finish(self, result: ToolResult) -> ToolResult:
         """Redact, record and tell the one result."""
         if self._changed is not None:
-            arguments = msgspec.json.encode(self._changed).decode()
+            arguments = encode_json(self._changed).decode()
             note = f"[A person changed this call; its arguments were {arguments}]"
             result = replace(result, text=f"{note}\n{result.text}")
         result = redacted(result, self._ready.context if self._ready else None, self._services.redactor)

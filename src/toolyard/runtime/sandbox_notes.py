@@ -74,7 +74,7 @@ def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
 
 
 def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
-    if closed := next((git for git, why in around.nested.items() if why and git in text), None):
+    if closed := closed_in(text, around):
         yield about_closed_repository(closed, around.nested[closed])
     elif around.nested and HELD.search(text):
         yield about_held_folders(around.nested)
@@ -93,6 +93,12 @@ def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
         yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets, {OUTSIDE}]"
     if NO_SIGNAL.search(text):
         yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
+
+
+def closed_in(text: str, around: CallSurroundings) -> str | None:
+    """The repository that something could not be written to, by its path or the end of it."""
+    closed = (git for git, why in around.nested.items() if why and READ_ONLY.search(text))
+    return next((git for git in closed if "/".join(git.split("/")[-2:]) in text), None)
 
 
 def about_closed_repository(git: str, why: str) -> str:

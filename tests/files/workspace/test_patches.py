@@ -97,3 +97,18 @@ def test_a_patch_that_cannot_be_read_says_where(tmp_path: Path, text: str, said:
     with pytest.raises(FileFault, match=said):
         changing.patch(Workspace(str(tmp_path)), text, dry=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["*** Update File: f", "-a", "+b", "*** Update File: ./f", "-b", "+c"],
+        ["*** Update File: f", "-a", "+b", "*** Delete File: f"],
+        ["*** Add File: g", "+b", "*** Update File: f", "*** Move to: g", "-a", "+b"],
+    ],
+)
+def test_a_file_that_is_named_twice_is_refused_before_anything_is_written(tmp_path: Path, lines: list[str]):
+    (tmp_path / "f").write_text("a\n")
+    with pytest.raises(FileFault, match="twice"):
+        patch(tmp_path, *lines)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("f", "a\n")]

@@ -30,7 +30,7 @@ def as_object(update: SessionUpdate) -> dict[str, Any]:
 
 
 def as_object_of(event: Any) -> dict[str, Any]:
-    plain = msgspec.to_builtins(event)
+    plain = msgspec.to_builtins(event, enc_hook=str)
     kind = plain.pop("type", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
     return {"type": kind, **plain}
 

@@ -16,6 +16,7 @@ import msgspec
 from toolyard.agents.sessions.database import MARKS, StoreError, connect
 from toolyard.agents.sessions.events import SessionEvent, Stored
 from toolyard.agents.sessions.writer import Write, Writer
+from toolyard.core.lossless_json import decode_json, encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -116,7 +117,7 @@ class SessionStore:
         """Add events to a session; when this returns no end of the process loses them, and none of the machine durable
         ones. `then` hears of them in any case, in their order.
         """
-        now, data = time.time(), [ENCODER.encode(event) for event in events]
+        now, data = time.time(), [encoded(event) for event in events]
 
         def insert(connection: apsw.Connection) -> list[Stored]:
             return insert_events(connection, session, list(zip(events, data, strict=True)), now, state)
@@ -126,7 +127,7 @@ class SessionStore:
     async def take_in(self, row: SessionRow, events: Sequence[Stored]) -> SessionRow:
         """A session with all that happened in it, as it was elsewhere; it is there whole, or not at all."""
         values = (*(getattr(row, name) for name in NAMES[:-2]), ENCODER.encode(row.metadata).decode(), row.parent)
-        rows = [(row.id, one.seq, one.time, kind_of(one.event), ENCODER.encode(one.event)) for one in events]
+        rows = [(row.id, one.seq, one.time, kind_of(one.event), encoded(one.event)) for one in events]
 
         def insert(connection: apsw.Connection) -> None:
             connection.execute(INSERT_SESSION, values)
@@ -190,19 +191,19 @@ class SessionStore:
         """What happened in a session, in order."""
         sql = "SELECT seq, time, data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq"
         found = self._reader.execute(sql, (session, after, upto if upto is not None else 1 << 60))
-        return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+        return [Stored(seq=seq, time=at, event=decoded_event(data)) for seq, at, data in found]
 
     def marks(self, session: str) -> list[Stored]:
         """The events that count also where a summary stands for others: what was said, summaries, ways back."""
         sql = f"SELECT seq, time, data FROM events WHERE session = ? AND kind IN {MARKS} ORDER BY seq"  # noqa: S608
         found = self._reader.execute(sql, (session,))
-        return [Stored(seq=seq, time=at, event=DECODER.decode(data)) for seq, at, data in found]
+        return [Stored(seq=seq, time=at, event=decoded_event(data)) for seq, at, data in found]
 
     def events_of(self, *kinds: str) -> Iterator[SessionEvent]:
         """What happened of some kinds, in all sessions."""
         marks = ",".join("?" for _ in kinds)
         rows = self._reader.execute(f"SELECT data FROM events WHERE kind IN ({marks})", kinds)  # noqa: S608 - no values
-        return (DECODER.decode(data) for (data,) in rows)
+        return (decoded_event(data) for (data,) in rows)
 
     def last_turn(self, session: str) -> int:
         """The number of the event at which the last turn began; 0 before there is one."""
@@ -253,6 +254,23 @@ class SessionStore:
         return await self._writer.run(Write(action=action, durable=durable, then=then), small=small)
 
 
+def encoded(event: SessionEvent) -> bytes:
+    """An event as it is kept, also where a tool gave back half a character."""
+    try:
+        return ENCODER.encode(event)
+    except UnicodeEncodeError:
+        return encode_json(event)
+
+
+def decoded_event(data: bytes) -> SessionEvent:
+    event: SessionEvent
+    try:
+        event = DECODER.decode(data)
+    except msgspec.DecodeError:
+        event = msgspec.convert(decode_json(data, dict), SessionEvent)
+    return event
+
+
 def insert_events(
     connection: apsw.Connection,
     session: str,
@@ -279,7 +297,7 @@ def index_words(connection: apsw.Connection) -> bool:
     new = list(connection.execute(sql, (start,)))
     if not new:
         return False
-    words = [(text, session, seq) for _, session, seq, data in new if (text := words_of(DECODER.decode(data)))]
+    words = [(text, session, seq) for _, session, seq, data in new if (text := words_of(decoded_event(data)))]
     connection.executemany("INSERT INTO words (text, session, seq) VALUES (?,?,?)", words)
     connection.execute("UPDATE indexed SET upto = ?", (new[-1][0],))
     return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +21,6 @@ from toolyard.cli.approver import TerminalApprover
 from toolyard.cli.chat.talk import Talk
 from toolyard.cli.render import can_move_cursor, show_note, show_problems
 from toolyard.cli.running import on_signals
-from toolyard.process.keeper.terminal_guard import guarded_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +38,6 @@ async def converse(
     options: GlobalOptions, prompt: str | None, *, session: str | None, model: str | None, agent: str | None
 ) -> int:
     """Sit at the terminal until the person leaves; the prompt is there before anything is loaded."""
-    with guarded_terminal(sys.stdin.fileno()):
-        return await sit_down(options, prompt, session=session, model=model, agent=agent)
-
-
-async def sit_down(
-    options: GlobalOptions, prompt: str | None, *, session: str | None, model: str | None, agent: str | None
-) -> int:
     talk, screen = open_screen(sessions_dir(options).absolute() / "chat-history")
     async with screen:
         talk.sit_at(screen)

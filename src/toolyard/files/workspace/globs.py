@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 MOST_BRANCHES = 256
 NEVER = "(?!)"
 """Matches nothing."""
+STAR, FOLDERS, ANYTHING = "*", "**/", ".*"
+"""Of a pattern: any characters of a name, any number of folders, and whatever else comes."""
 WILD = re.compile(r"[*?\[\\]")
 SPACE, DIGITS, LOWER, UPPER = (" ", "\t", "\n", "\r"), ("09",), ("az",), ("AZ",)
 PUNCTUATION = ("!/", ":@", "[`", "{~")
@@ -34,30 +40,65 @@ class NoPattern(ValueError):
 def glob_regex(pattern: str, *, as_git: bool = False) -> str:
     """What matches a whole path: `*` and `?` within a name, `**` for any number of folders, sets in brackets.
 
-    What is no pattern is taken as it is written; NoPattern where it is to be as git has it.
+    What is no pattern is taken as it is written; NoPattern where it is to be as git has it. Whatever follows a star is
+    taken where it fits first, and no other place is tried, so that no pattern takes longer than others: all that stands
+    between two stars is as long as it is, in characters or in names.
     """
-    found, at = "", 0
+    groups: list[list[str]] = [[]]
+    for token in tokens_of(pattern, as_git=as_git):
+        if token == FOLDERS:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    first, *others = map(names_regex, groups)
+    if not others:
+        return first
+    return first + "".join(f"(?>(?:[^/]*/)*?{one})" for one in others[:-1]) + f"(?:.*/)?{others[-1]}"
+
+
+def tokens_of(pattern: str, *, as_git: bool) -> Iterator[str]:
+    """Expressions of one character each, and what stands for more."""
+    at = 0
     while at < len(pattern):
         char = pattern[at]
         if char == "*":
             end = at + len(pattern[at:]) - len(pattern[at:].lstrip("*"))
             is_whole_name = (at == 0 or pattern[at - 1] == "/") and pattern[end : end + 1] in ("", "/")
             if end - at == 1 or not is_whole_name:
-                found, at = found + "[^/]*", end
+                yield STAR
             elif end < len(pattern):
-                found, at = found + "(?:.*/)?", end + 1
+                yield FOLDERS
+                end += 1
             else:
-                found, at = found + ".*", end
+                yield ANYTHING
+            at = end
         elif char == "?":
-            found, at = found + "[^/]", at + 1
+            yield "[^/]"
+            at += 1
         elif char == "[" and (read := read_set(pattern, at + 1, as_git=as_git)):
-            found, at = found + read[0], read[1]
+            yield read[0]
+            at = read[1]
         elif (char == "[" or (char == "\\" and at + 1 == len(pattern))) and as_git:
             raise NoPattern(pattern)
-        elif char == "\\" and at + 1 < len(pattern):
-            found, at = found + re.escape(pattern[at + 1]), at + 2
         else:
-            found, at = found + re.escape(char), at + 1
+            at += char == "\\" and at + 1 < len(pattern)
+            yield re.escape(pattern[at])
+            at += 1
+
+
+def names_regex(tokens: Sequence[str]) -> str:
+    """Names one below the other, in which stars stand for characters."""
+    found, pieces = "", [""]
+    for token in (*tokens, ""):
+        if token == STAR:
+            pieces.append("")
+        elif token in ("", "/", ANYTHING):
+            first, *others = pieces
+            middle = "".join(f"(?>[^/]*?{one})" for one in others[:-1])
+            found += first + (f"{middle}[^/]*{others[-1]}" if others else "") + token
+            pieces = [""]
+        else:
+            pieces[-1] += token
     return found
 
 

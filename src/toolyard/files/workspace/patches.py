@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import os
+
 from toolyard.files.workspace.places import FileFault
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -78,7 +80,12 @@ def parsed(patch: str) -> list[PatchedFile]:
             take_line(files[-1], line, number)
     if not files:
         raise FileFault("the patch names no file")
+    named: set[str] = set()
     for file in files:
+        for path in filter(None, (file.path, file.move_to)):
+            if os.path.normpath(path) in named:
+                raise FileFault(f"the patch names {path} twice; put all that is to be done with a file in one place")
+            named.add(os.path.normpath(path))
         if file.action == UPDATE and not file.move_to and not any(piece.lines for piece in file.pieces):
             raise FileFault(f"the patch changes nothing in {file.path}")
     return files

@@ -33,8 +33,11 @@ async def search(
 
     TimeoutError when it takes too long.
     """
+    argv = [program, *options(wanted), "--", wanted["pattern"], where["path"] or "."]
+    if any("\0" in word for word in argv):
+        return None
     request = ChildRequest(
-        argv=[program, *options(wanted), "--", wanted["pattern"], where["path"] or "."],
+        argv=argv,
         cwd=where["top"],
         env=runner.environment.current(),
         timeout=timeout,

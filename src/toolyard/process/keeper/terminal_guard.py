@@ -14,6 +14,7 @@ import termios
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all that is needed here
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from typing import Any
 
@@ -26,31 +27,52 @@ SEEN_AGAIN = b"\x1b[0m\x1b[?25h\x1b[?2004l\r\n"
 PATIENCE = 5.0
 
 
+class TerminalGuard:
+    """Holds the modes that a terminal has now; whoever is killed once it was started leaves them behind."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._modes = encoded(termios.tcgetattr(terminal))
+        except (OSError, termios.error):  # it is none
+            self._modes = ""
+
+    def start(self) -> None:
+        """Start the process; without room for one there is no guard."""
+        import subprocess
+
+        if self._process or not self._modes:
+            return
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", START, PACKAGE_FOLDER, self._modes],
+                stdin=subprocess.PIPE,
+                stdout=self._terminal,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+                start_new_session=True,
+            )
+
+    def dismiss(self) -> None:
+        """The terminal is as it was, and needs no guard any more."""
+        import subprocess
+
+        if self._process:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._process.communicate(b"!", timeout=PATIENCE)
+
+
 @contextlib.contextmanager
 def guarded_terminal(terminal: int) -> Iterator[None]:
     """Whatever happens meanwhile, the terminal has the modes again that it has now."""
-    import subprocess
-
-    try:
-        modes = encoded(termios.tcgetattr(terminal))
-        argv = [sys.executable, "-I", "-S", "-c", START, PACKAGE_FOLDER, modes]
-        guard = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=terminal,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-            start_new_session=True,
-        )
-    except (OSError, termios.error):  # nothing to give back, or no room for another process
-        yield
-        return
+    guard = TerminalGuard(terminal)
+    guard.start()
     try:
         yield
     finally:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            guard.communicate(b"!", timeout=PATIENCE)
+        guard.dismiss()
 
 
 def main() -> None:

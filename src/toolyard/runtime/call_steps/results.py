@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from toolyard.runtime.redaction import Redactor
 
 CANCELLED = "The call was cancelled."
-STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ud800-\udfff]")
 """What no plain text has in it."""
+HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+"""A byte of a name that is no text, or half a UTF-16 character: nobody whom the text goes to could write it down."""
 ROOM_FOR_A_NOTE = 512
 
 
@@ -40,7 +42,7 @@ def limited(result: ToolResult, settings: CallSettings) -> ToolResult:
     if STRANGE.search(seen):
         from toolyard.core.screen_text import readable  # seldom needed, and slow to import
 
-        seen = readable(seen)
+        seen = readable(HALF_CHARACTER.sub("\ufffd", seen))
     if result.truncated and result.truncated.kept_at and settings.reads_on:
         from toolyard.runtime.output_reader import note_of
 

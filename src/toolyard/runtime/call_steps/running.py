@@ -41,15 +41,16 @@ def explanations(result: ToolResult, ready: ReadyCall, sandbox: Sandbox, refused
         return []
     from toolyard.runtime.sandbox_notes import CallSurroundings, notes_on
 
+    has_mounts = sandbox.name.partition(" ")[0] != "landlock"
     around = CallSurroundings(
         reach=ready.context.reach,
         policy=sandbox.policy,
         refused=sandbox.refusals_since(refused_before),
         refused_sockets=sandbox.take_refused_sockets(),
-        nested=sandbox.layout.nested,
+        nested=sandbox.layout.nested if has_mounts else {},
         writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
         own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
-        has_mounts=sandbox.name.partition(" ")[0] != "landlock",
+        has_mounts=has_mounts,
     )
     return notes_on(result, around)
 

@@ -16,6 +16,7 @@ import pytest
 from git_client import COMMON, OBEYED, Client, git, look
 from owners_git import git as owners_git
 from support import need, until
+from toolyard.process.sandbox.git import guards
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES
 
 pytestmark = pytest.mark.anyio
@@ -200,6 +201,23 @@ async def test_beyond_a_number_they_can_only_be_read(box, scene):
     assert (await box.bash(children, "mv many/069 x || mv many x")).exit_code != 0
     await children.aclose()
     assert not any("fsmonitor" in path.read_text() for path in (scene / "many").glob("*/.git/config"))
+
+
+async def test_one_that_is_a_link_is_named_and_where_it_leads_can_only_be_read(box, scene):
+    (scene / "sub/.git").rename(scene / "git-of-sub")
+    (scene / "sub/.git").symlink_to("../git-of-sub")
+    children = box.mounts()
+    assert children.sandbox.layout.unguarded == [f"{scene}/sub/.git"]
+    assert (await box.bash(children, "git -C sub log --format=%s && ! echo x >> git-of-sub/config")).exit_code == 0
+
+
+async def test_what_is_beyond_all_numbers_is_named(box, scene, monkeypatch):
+    """As everything that cannot be guarded: the doctor shows it, and `require` refuses."""
+    monkeypatch.setattr(guards, "MOST_NESTED", 5)
+    sandbox = box.mounts().sandbox
+    (named,) = sandbox.layout.unguarded
+    assert named == f"{scene}/deep/er/repository/.git and others of more than 5 repositories below the workspace"
+    assert sandbox.keeps == "partly"
 
 
 async def test_the_owner_can_remove_one_while_something_runs(box, scene):

@@ -13,7 +13,7 @@ from toolyard.process.sandbox.git import git_files, workspace_repositories
 from toolyard.process.sandbox.git.outgoing.recovered import MOST_KEPT, keep_work, kept_names, recovered_work
 
 pytestmark = pytest.mark.anyio
-COMMIT = "echo precious > new; git add new; git commit -qm work"
+COMMIT = f"{WRITE} echo precious > new; git add new; git commit -qm work"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def repository(box, monkeypatch):
 
 async def end_after(box, script: str) -> None:
     children = box.mounts()
-    outcome = await box.bash(children, f"set -e; {WRITE} {script}")
+    outcome = await box.bash(children, f"set -e; {script}")
     assert outcome.exit_code == 0, outcome.stderr.text
     await children.aclose()
 
@@ -61,6 +61,16 @@ async def test_where_there_are_more_files_than_can_be_compared_the_branch_is_kep
     assert git(repository, "log", "--format=%s", "refs/recovered/heads/main") == "work\none\n"
 
 
+async def test_what_is_made_in_the_place_of_one_that_is_too_large_is_kept(box, repository, monkeypatch):
+    for number in range(30):
+        git(repository, "branch", f"b{number}")
+    monkeypatch.setattr(git_files, "MOST_FILES", 20)
+    await end_after(box, f"git init -q -b main; {COMMIT}")
+    assert git(repository, "log", "--format=%s") == "one\n"
+    get(repository)
+    assert git(repository, "log", "--format=%s", "refs/recovered/heads/main") == "work\n"
+
+
 async def test_a_branch_of_which_not_all_is_there_is_kept_as_far_as_it_is(box, repository):
     lose = "b=$(git rev-parse HEAD:lost); rm -f .git/objects/${b:0:2}/${b:2}"
     await end_after(box, f"{COMMIT}; echo gone > lost; git add lost; git commit -qm more; {lose}")
@@ -90,7 +100,7 @@ async def test_what_was_handed_over_is_not_kept_again(box, repository):
 
 async def test_a_branch_that_was_changed_on_both_sides_has_its_place_in_the_repository(box, repository):
     children = box.mounts()
-    await box.bash(children, f"{WRITE} {COMMIT}")
+    await box.bash(children, COMMIT)
     git(repository, "commit", "-q", "--allow-empty", "-m", "owner's")
     await children.aclose()
     assert recovered_work() == []

@@ -28,6 +28,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from toolyard.cli.chat.terminal.resized import ResizedApplication
 from toolyard.cli.chat.terminal.typed import offers
 from toolyard.cli.shell.prompt import CommandHistory, plain_output
+from toolyard.process.keeper.terminal_guard import TerminalGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,6 +72,9 @@ class TerminalScreen:
         )
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_SECONDS
         self._app.before_render += self._look
+        self._guard = TerminalGuard(sys.stdin.fileno())
+        # Not before the prompt is there, which nobody waits for longer because of it.
+        self._app.after_render += lambda _: self._guard.start()
         self._running: asyncio.Task[None] | None = None
         self._streams: tuple[TextIO, TextIO] = (sys.stdout, sys.stderr)
 
@@ -89,6 +93,7 @@ class TerminalScreen:
         if self._running:
             await asyncio.wait({self._running})
         sys.stdout, sys.stderr = self._streams
+        self._guard.dismiss()
         if kind is None and self._running and (broken := self._running.exception()):
             raise broken
 

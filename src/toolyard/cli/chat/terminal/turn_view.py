@@ -69,6 +69,7 @@ class RunningCall(msgspec.Struct, kw_only=True):
     """Lines so far, of which only the last are kept here."""
     was_asked_about: bool = False
     """Whether a person has seen what it does."""
+    was_refused: bool = False
 
 
 class TurnView:
@@ -151,8 +152,11 @@ class TurnView:
                 self._has_streamed, self._thinking, self._writing = False, "", ""
             case CallAnswered(answer=answer, seconds=seconds):
                 self._show_result(answer, seconds, width)
-            case QuestionAnswered(allowed=False, reason=reason):
-                show_note(f"  not allowed: {reason}", "warning")
+            case QuestionAnswered(call_id=id, allowed=allowed, reason=reason):
+                if not allowed:
+                    show_note(f"  not allowed: {reason}", "warning")
+                if id in self._calls:
+                    self._calls[id].was_refused = not allowed
             case Noticed(text=text):
                 show_note(text, "warning")
             case ContextShortened(what=what):
@@ -169,6 +173,8 @@ class TurnView:
         """How a call ended; of a change that nobody was asked about, the change."""
         call = self._calls.pop(answer.call_id, RunningCall(name=answer.name, started=0.0))
         shown: Iterable[str] = result_lines(answer, seconds, width, call.printed)
+        if call.was_refused:  # and why has been said
+            shown = (paint_line("  └ not run", "warning"), "")
         if is_diff(call.preview) and not answer.is_error:
             changes = () if call.was_asked_about else diff_lines(call.preview, width)
             shown = (*changes, *result_lines(msgspec.structs.replace(answer, text=""), seconds, width))

@@ -59,9 +59,10 @@ if TYPE_CHECKING:
 
 
 TOO_LARGE = (
-    "[git: this repository has too many loose refs and logs to be there inside; to have it there, run outside: "
-    "git pack-refs --all]"
+    "[git: {git} has too many loose refs and logs to be there inside; "
+    "to have it there, run outside: git pack-refs --all]"
 )
+UNREADABLE = "[git: {git} is not there inside, since not all of it can be read: {error}]"
 NOT_HERE = "it belongs to a working tree that is not in the workspace"
 PATIENCE, PATIENCE_AT_END = 0.2, 3.0
 """Seconds that somebody else may hold a lock."""
@@ -96,7 +97,8 @@ class RepositoryExchange:
         self._must_try_again = False
         self._has_any = True
         """Whether there is a repository on one of the sides, whose configuration counts."""
-        self._is_too_large = False
+        self._absence = ""
+        """Why there is nothing of it inside."""
         self.is_lost = False
         """Whether it was removed inside: then nothing is exchanged any more."""
         self.left: dict[str, str] = {}
@@ -107,11 +109,14 @@ class RepositoryExchange:
         self._turn = threading.Lock()
 
     def fill(self) -> None:
-        """Give a folder that was just made what the repository has now; nothing of one that is too large."""
+        """Give a folder that was just made what the repository has now; nothing of one that cannot be read whole."""
         try:
             contents = self._outside.contents()
         except TooManyFiles:
-            self._is_too_large = True
+            self._absence = TOO_LARGE.format(git=self.git)
+            return
+        except OSError as error:
+            self._absence = UNREADABLE.format(git=self.git, error=error.strerror or error)
             return
         values = self._values.of(self._outside, contents)
         if values:
@@ -122,14 +127,14 @@ class RepositoryExchange:
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides."""
-        if self.is_lost or self._is_too_large:
-            return self._is_too_large and TOO_LARGE not in self._told
+        if self.is_lost or self._absence:
+            return bool(self._absence) and self._absence not in self._told
         has_changed = self._inside.has_changed() or self._outside.has_changed()
         return self._must_try_again or has_changed or (self._has_any and self._config.is_due())
 
     def folders(self) -> list[str]:
         """Where whatever makes an exchange due would happen."""
-        return [] if self.is_lost or self._is_too_large else [*self._inside.folders(), *self._outside.folders()]
+        return [] if self.is_lost or self._absence else [*self._inside.folders(), *self._outside.folders()]
 
     def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once.
@@ -140,8 +145,9 @@ class RepositoryExchange:
             return []
         with self._turn:
             self._must_try_again, self._is_quiet = False, is_quiet
+            self.left |= left_by_name(self._inside, {}) if self._absence else {}
             try:
-                notes = [TOO_LARGE] if self._is_too_large else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
+                notes = [self._absence] if self._absence else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
             except TooManyFiles as error:
                 self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: nothing was handed over from inside: {error}]"]

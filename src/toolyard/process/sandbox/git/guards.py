@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
 SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
-MOST_NESTED = 512
-"""The most repositories and pointers below that are guarded: each takes a mount, and so does the folder it is in."""
+MOST_NESTED = 128
+"""The most repositories and pointers below that are guarded: each takes mounts, and many cost much more than few."""
 NEEDED = ("HEAD", "objects", "refs")
 """What a folder is a repository by."""
 
@@ -67,6 +67,7 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk)
     known = {*roots, *(f"{root}/.git" for root in roots), *(one.git for one in draft.repositories)}
     writable = [path for path, access in draft.rules.items() if access == "write"]
     closed = {path for path in draft.guards if not any(is_inside(inner, path) for inner in writable)}
+    unguarded: list[str] = []
     for git in walk.repositories(roots, closed, with_late=False):
         walk.known.add(git)
         is_room = os.path.basename(git) == ".git" and is_new(git)
@@ -75,6 +76,9 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk)
             continue
         if len(draft.nested) < MOST_NESTED:
             draft.nested[git] = guard_below(draft, git)
+        elif not unguarded:
+            unguarded = [f"{git} and others of more than {MOST_NESTED} repositories below the workspace"]
+    draft.unguarded += unguarded
 
 
 def guard_below(draft: LayoutDraft, git: str) -> str:
@@ -82,7 +86,7 @@ def guard_below(draft: LayoutDraft, git: str) -> str:
     number = sum(one.is_nested for one in draft.repositories)
     reason = "" if number < MOST_REPOSITORIES else f"there are more than {MOST_REPOSITORIES} repositories below"
     if os.path.islink(git):
-        draft.guard(os.path.realpath(git))
+        draft.guard(git)
         return "it is a link"
     if os.path.isfile(git):
         draft.guard(git)
@@ -102,9 +106,11 @@ def guard_missing(draft: LayoutDraft, top: str, index: str) -> None:
     folders = folders_in(top, index)
     draft.submodules.update(folders)
     missing = [folder for folder in folders if not os.path.lexists(f"{folder}/.git")]
-    for folder in missing[: MOST_NESTED - len(draft.nested)]:
+    room = max(0, MOST_NESTED - len(draft.nested))
+    for folder in missing[:room]:
         draft.guard(folder)
         draft.nested[folder] = "no submodule is there yet"
+    draft.unguarded += [f"{folder}, where no submodule is yet, and others" for folder in missing[room : room + 1]]
 
 
 def guard_main(draft: LayoutDraft, git: str, *, is_nested: bool = False) -> None:
