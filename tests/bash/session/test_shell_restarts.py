@@ -287,3 +287,10 @@ async def test_a_session_whose_folder_was_removed_goes_on_in_what_is_left_of_its
     reply = await shell.run('echo "$PWD $x"')
     assert (reply.output, reply.exit_code, reply.restarted) == (f"{console.folder} 1\n", 0, True)
     assert f"{folder} is gone, so that it begins in {console.folder}." in str(reply.note)
+
+
+async def test_a_state_of_which_a_line_fails_is_taken_over_under_errexit_too(shell: Session) -> None:
+    await shell.run("alias alias=false zed=true; set -e")
+    assert (await shell.run("exit 3")).exit_code == 3
+    reply = await shell.run('echo "$KEEP $-"')
+    assert (reply.output[:3], "e" in reply.output[3:], reply.restarted) == ("42 ", True, True)

@@ -111,7 +111,8 @@ def test_records_are_where_no_tool_can_write(tmp_path, monkeypatch):
     record = CleanupRecord(folder.path)
     record.write({"groups": []})
     assert Path(record.file).is_relative_to(tmp_path / "state")
-    assert json.loads(Path(record.file).read_text()) == {"claimed": folder.path, "groups": []}
+    written = json.loads(Path(record.file).read_text())
+    assert (written["claimed"], written["groups"]) == (folder.path, [])
     record.remove()
     folder.remove()
     assert not Path(record.file).exists()

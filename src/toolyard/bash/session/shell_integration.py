@@ -108,7 +108,7 @@ class ShellIntegration:
         if state is not None:
             self._control.can_count &= b"set -o posix" not in state
             self._folder.write("before", state)
-            lines.append(self.source_own("before") + b" &>/dev/null")
+            lines.append(self.source_own("before") + b" &>/dev/null||((1))")  # also where one of its lines fails
         self.has_standard_words = not may_have_functions
         check = b"" if self.has_standard_words else PRINT_NOTHING + self.check_lines()
         return b"\n".join(lines) + b"\n" + check
