@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from support import CommandLine, need_backend
+from toolyard.runtime.audit.chain import Head, head_path, seal
 
 
 @pytest.fixture
@@ -86,6 +87,7 @@ def test_a_whole_log_is_said_to_be(used: CommandLine):
         "starts_at_the_beginning": True,
         "broken": None,
         "gaps": [],
+        "behind_head": 0,
     }
 
 
@@ -118,3 +120,18 @@ def test_a_wish_to_reach_a_host_has_a_row_of_its_own(toolyard: CommandLine):
         ["denied", rows[1][4]],
     ]
     assert rows[1][4].startswith("allowed.test:80 (it cannot be found")
+
+
+def test_a_line_that_the_head_does_not_know_is_named(used: CommandLine):
+    log = log_of(used)
+    head = head_path(log.parent)
+    line, _ = seal("2026-01-02T00:00:00.000000+00:00", {"event": "forged"}, Head.read(head.read_bytes()))
+    with log.open("ab") as file:
+        file.write(line)
+    ran = used("audit", "verify")
+    assert ran.code == 1
+    assert "1 line is behind the head of the log: written just before a crash, or added by somebody else" in ran.err
+    log.unlink()
+    head.unlink()
+    ran = used("audit", "verify")
+    assert (ran.code, "neither its head nor any line is there any more" in ran.err) == (1, True)

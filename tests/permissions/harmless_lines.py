@@ -482,6 +482,11 @@ GIT = lines_of(r"""
     git log
     git log --oneline
     git log --oneline -10
+    git log --format='%h %an %s' -3
+    git log --pretty=format:%H%n%g
+    git for-each-ref --format='%(refname:short) %(objectname)'
+    git for-each-ref --sort=-committerdate
+    git config --includes --list
     git log -5
     git log -n 5
     git log -n5 --oneline

@@ -908,6 +908,33 @@ WRITING_OR_RUNNING = lines_of(r"""
     git show --textconv HEAD
     git show --show-signature
     git log --show-signature
+    git log --format=%GG
+    git log --format='%h %G?'
+    git log --pretty=%GK
+    git log --pretty='format:%h %GS'
+    git log --pretty=tformat:%-GG
+    git log --form=%GF
+    git log -1 --format=%x20%GP
+    git log --format="$UNKNOWN"
+    git show --format=%GK HEAD
+    git rev-list --format=%GT HEAD
+    git reflog --format=%GG
+    git stash list --format=%GG
+    git shortlog --format=%GG
+    git whatchanged --format=%GG
+    git diff-tree --format=%GG HEAD
+    git for-each-ref --format='%(signature)'
+    git for-each-ref --format='%(*signature:grade)'
+    git for-each-ref --format '%(signature:key)'
+    git for-each-ref --sort=signature
+    git for-each-ref --sort -signature:grade
+    git branch --list --format='%(signature)'
+    git tag --list --format='%(signature:signer)'
+    git tag --sort=signature
+    git config -f a.cfg --includes -l
+    git config --file=a.cfg --includes --list
+    git config --includes --file a.cfg --get a.b
+    git config --incl -fa.cfg -l
     git log --ext-diff -p
     git log -O/etc/passwd
     git stash show --output=marker

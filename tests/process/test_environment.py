@@ -27,7 +27,7 @@ CREDENTIALS = [
     "SIGNING_KEY", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "SESSION_COOKIE", "TWILIO_AUTH_TOKEN", "DOCKER_AUTH_CONFIG",
     "VAULT_TOKEN", "KUBE_TOKEN", "SSH_AUTH_SOCK", "SSH_PRIVATE_KEY", "GPG_PASSPHRASE", "HTTP_AUTHORIZATION",
     "BEARER_TOKEN", "AUTH0_CLIENT_SECRET", "MAX_TOKEN", "MAX_BOT_TOKEN", "LIMIT_TOKEN", "MAX_BOT_TOKENS",
-    "MAX_SECRET_TOKENS",
+    "MAX_SECRET_TOKENS", "PW", "LDAP_BIND_PW", "MNEMONIC", "WALLET_MNEMONIC", "PRIVATE",
 ]  # fmt: skip
 HARMLESS = [
     "COREPACK_INTEGRITY_KEYS",
@@ -40,6 +40,7 @@ HARMLESS = [
     "PATTERN", "PATCH", "DISPATCH", "SECRETARY", "TOKENIZERS_PARALLELISM", "TOKENIZER", "MAX_TOKENS",
     "OPENAI_MAX_OUTPUT_TOKENS", "TOKEN_LIMIT", "NUM_TOKENS", "TOKENS_PER_SECOND", "VIRTUAL_ENV", "CONDA_PREFIX",
     "CI", "GITHUB_ACTIONS", "GITHUB_REPOSITORY", "HTTP_PROXY", "NO_PROXY", "JAVA_HOME", "DEBIAN_FRONTEND",
+    "PW_TEST_HTML_REPORT_OPEN", "PYTHONHASHSEED", "SESSION_MANAGER", "XDG_SESSION_TYPE", "DESKTOP_SESSION", "SEED",
 ]  # fmt: skip
 CHANGES_BASH = [
     "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "CDPATH", "GLOBIGNORE", "POSIXLY_CORRECT",
@@ -202,3 +203,29 @@ async def test_a_child_sees_no_credential_of_the_application(desk, monkeypatch):
     assert "DESK_COLOUR=red\n" in outcome.stdout.text
     assert "EXTRA=given\n" in outcome.stdout.text
     assert "hunter2" not in outcome.stdout.text
+
+
+WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("SESSION", "v18-leakme", True),
+        ("SIGNING_SEED", "9f86d081884c7d65", True),
+        ("WALLET_SEED", WORDS, True),
+        ("X_HEADER", "Bearer abcdef123456", True),
+        ("LOGIN_PIN", "a1b2c3d4e5", True),
+        ("RANDOM_SEED", "1234567890", False),
+        ("PYTEST_SEED", "42", False),
+        ("DESKTOP_SESSION", "ubuntu-xorg", False),
+        ("DESKTOP_SESSION", "/usr/share/xsessions/plasma5", False),
+        ("XDG_SESSION_ID", "c2", False),
+        ("TERM_SESSION_ID", "w0t0p0:5CC5A2D1-0000", False),
+        ("SESSION_MANAGER", "local/host:@/tmp/.ICE-unix/1234,unix/host:/tmp/.ICE-unix/1234", False),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus,guid=0123456789abcdef", False),
+    ],
+)
+def test_a_name_that_may_be_a_secrets_is_judged_with_its_value(name, value, is_secret):
+    assert looks_like_credential(name, value) is is_secret
+    assert (name in child_environment({name: value})) is not is_secret

@@ -401,6 +401,31 @@ def test_a_head_that_is_taken_from_under_a_writer_breaks_no_chain(folder):
     assert check_log(folder).broken is None
 
 
+def test_a_line_behind_the_head_is_told_until_the_next_one_takes_it_over(folder):
+    write(folder, 1, 2)
+    head = head_path(folder).read_bytes()
+    line, _ = seal("2026-01-02T00:00:00.000000+00:00", {"event": "forged"}, Head.read(head))
+    with day(folder).open("ab") as log:
+        log.write(line)
+    checked = check_log(folder)
+    assert (checked.broken, checked.behind_head, checked.is_whole) == (None, 1, False)
+    write(folder, 3)
+    assert check_log(folder).is_whole
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty file"])
+def test_an_emptied_log_is_not_an_empty_one(folder, left):
+    write(folder, 1, 2)
+    head_path(folder).unlink()
+    if left == "nothing":
+        day(folder).unlink()
+    else:
+        day(folder).write_bytes(b"")
+    checked = check_log(folder)
+    assert not checked.is_whole
+    assert "head" in str(checked.broken)
+
+
 def test_an_empty_log_is_whole(folder):
     assert check_log(folder).broken is None
 

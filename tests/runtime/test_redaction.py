@@ -120,3 +120,31 @@ def test_what_is_attached_has_no_secrets_either():
         FilePart(media_type="application/pdf", data=b"%PDF-1", name="[redacted A_TOKEN].pdf"),
         LinkPart(uri="https://example.org/?key=[redacted A_TOKEN]", name="[redacted A_TOKEN]"),
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("filesecret-ABCDEFG\n", "filesecret-ABCDEFG"),
+        ("  filesecret-ABCDEFG", "filesecret-ABCDEFG"),
+        ("Bearer hdrsecret-123456", "hdrsecret-123456"),
+        ("Authorization: Bearer hdrsecret-123456", "hdrsecret-123456"),
+        ("Authorization: Bearer hdrsecret-123456\n", "Bearer hdrsecret-123456"),
+        ("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END KEY-----\n", "MIIEvQIBADANBgkqhkiG9w0BAQEF"),
+    ],
+)
+def test_what_is_secret_of_a_value_is_known_without_the_rest(value, shown):
+    redacted = Redactor({"KEY": value}).redact(f"a {shown}\nb")
+    assert redacted.startswith("a ")
+    assert shown not in redacted
+    assert redacted.endswith("[redacted KEY]\nb")
+
+
+def test_words_of_a_secret_that_occur_everywhere_stay():
+    redactor = Redactor({"KEY": "correct horse battery staple", "SHORT": "Bearer abc"})
+    assert redactor.redact("the battery of a horse, abc Bearer") == "the battery of a horse, abc Bearer"
+
+
+def test_several_secrets_of_one_name_are_all_known():
+    redactor = Redactor({"api_key": "first-secret"}, ("api_key", "second-secret"), ("api_key", "third-secret"))
+    assert redactor.redact("first-secret second-secret third-secret") == " ".join(["[redacted api_key]"] * 3)

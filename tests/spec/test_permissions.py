@@ -146,6 +146,21 @@ async def test_E09_always_is_the_exact_text_for_what_installs_publishes_or_runs_
     assert (await verdict(f"{command} more", tmp_path, allow=allow)).decision == "ask"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("lxc list", "incus list", "crictl ps", "ctr i ls", "buildah images", "minikube start", "virsh list"),
+        *("skopeo copy a b", "rename a b f", "convert a b", "ffmpeg -i a b", "dune build", "rebar3 ct", "mix test"),
+        *("flutter test", "vagrant up", "hadolint x", "some-tool --flag x", "git lfs pull", "git my-alias x"),
+        *("dig example.org", "whois example.org", "gpg --list-keys", "ssh-add -l", "openssl version"),
+        *("/usr/bin/lxc list", "/opt/x/run.sh a", "../run.sh a", "uv pip compile x", "gh pr merge 1", "renice 1 1"),
+    ],
+)
+async def test_E09_always_is_the_exact_text_for_programs_and_commands_that_are_not_known(command):
+    (part,) = read_line(command).commands
+    assert derive_pattern(part) == command
+
+
 async def test_E09_always_holds_in_the_workspace_where_it_was_answered_and_in_no_other(yard, tmp_path):
     class Always:
         async def approve(self, request, verdict):

@@ -149,7 +149,12 @@ def show_check(checked: LogCheck) -> None:
 
 
 def show_unchanged(checked: LogCheck) -> None:
-    what = "whole" if checked.is_whole else "unchanged, but others were never written"
+    if checked.behind_head:
+        lines = "1 line is" if checked.behind_head == 1 else f"{checked.behind_head} lines are"
+        why = "written just before a crash, or added by somebody else"
+        show_note(f"{lines} behind the head of the log: {why}", "error")
+    missing = any(gap.lines for gap in checked.gaps)
+    what = "whole" if checked.is_whole else "unchanged, but others were never written" if missing else "a chain"
     show_text(f"{checked.lines} lines of {checked.days} days are {what}; the last is {checked.head}\n")
     if not checked.starts_at_the_beginning:
         show_note("earlier days are not here", "warning")

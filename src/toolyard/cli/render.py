@@ -188,6 +188,15 @@ def terminal_width() -> int:
         return 80
 
 
+def wrapped(text: str, indent: str = "    ") -> str:
+    """Words of ours on as many lines as they need; a word that is longer than a line is left to the terminal."""
+    import textwrap
+
+    width = max(20, terminal_width() - 1)
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
 def write(stream: TextIO | None, text: str) -> None:
     """Write text that may hold what the stream's encoding does not; to a closed stream, nothing."""
     if stream is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -12,6 +13,20 @@ def text_of(path: str) -> str:
     """The text of a regular file; empty when there is none, or when it holds a NUL."""
     data = data_of(path)
     return "" if b"\0" in data else os.fsdecode(data)
+
+
+def path_of(data: bytes) -> str:
+    """The path that a file names; OSError where it can be none, which a NUL in it makes it."""
+    if b"\0" in data:
+        raise OSError(errno.EINVAL, "a NUL is in a path")
+    return os.fsdecode(data)
+
+
+def printable(name: str) -> str:
+    """A name that somebody else chose, as it can be shown and sent: bytes that are no text, and controls, are told."""
+    if name.isprintable():
+        return name
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in name)
 
 
 def data_of(path: str, most: int = MOST_READ) -> bytes:

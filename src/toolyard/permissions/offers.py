@@ -14,8 +14,21 @@ from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.judge import OBEYS_INPUT, Judge
 from toolyard.permissions.patterns import quoted_token
 from toolyard.permissions.programs.carriers import carried_by
-from toolyard.permissions.programs.categories import DESTRUCTIVE, name_lists, names, program_name
-from toolyard.permissions.programs.guards import why_never_covered
+from toolyard.permissions.programs.categories import (
+    DESTRUCTIVE,
+    ONLY_LOOKS,
+    SPEAKS_ONLY,
+    TAKES_WORDS,
+    each_name,
+    name_lists,
+    names,
+    program_name,
+)
+from toolyard.permissions.programs.git import KNOWN as GIT_COMMANDS
+from toolyard.permissions.programs.git import NEVER
+from toolyard.permissions.programs.guards import GUARDS, why_never_covered
+from toolyard.permissions.programs.network import NETWORK_GUARDS
+from toolyard.permissions.programs.subcommands import LOOKS, USUAL
 from toolyard.permissions.rules import RuleOrigin, valid_rules
 from toolyard.permissions.verdict import Offer
 
@@ -112,6 +125,17 @@ INSTALLS = re.compile(
     r"(?:un|re)?install|publish|deploy|upload|release|push|run|exec|start|upgrade|add|remove|sync|compile"
 )
 """Commands of many programs after which an argument decides what comes to the machine, leaves it or runs."""
+UNBOUNDED = each_name(NETWORK_GUARDS).keys() | names(
+    "gpg gpg2 ssh-add ssh-keygen openssl sysctl dmesg tcpdump tshark dumpcap fzf sk peco fuser"
+)
+"""Programs that are known, and yet other arguments are another risk: other hosts, keys, settings of the system."""
+ANY_ARGUMENTS = (ONLY_LOOKS | SPEAKS_ONLY | TAKES_WORDS | GUARDS.keys()) - UNBOUNDED
+"""Programs whose options and operands are known, so that a rule for all arguments is held to what they say."""
+USUAL_ELSEWHERE = {
+    ("uv", "pip"): USUAL["pip"],
+    **{(name, first): LOOKS[name][1] for name in LOOKS for first in LOOKS[name][0]},
+}
+"""Commands that are again several, of programs whose own are known: those of them that only look."""
 MOST_WORDS = 200
 """Words of a rule that nobody but a person would have written."""
 NONE: frozenset[str] = frozenset()
@@ -123,7 +147,7 @@ def derive_pattern(command: SimpleCommand) -> str | None:
     if command.wrapped or not words or words[0].value is None or is_special(words):
         return exact(command.written)
     kept = words_kept(words)
-    if kept is None or len(words) == 1:
+    if kept is None or len(words) == 1 or not takes_any_arguments(words):
         return exact(words)
     return " ".join([*(quoted_token(word.value or "") for word in words[:kept]), "**"])
 
@@ -139,6 +163,21 @@ def is_special(words: Sequence[Word]) -> bool:
         or first in ONLY_AS_WRITTEN.get(name, NONE)
         or (is_installer(words) and name in WORDS_KEPT)
     )
+
+
+def takes_any_arguments(words: Sequence[Word]) -> bool:
+    """Whether it is known what further arguments can do; of a program that nobody here knows, only that it ran once."""
+    name, *rest = (word.value or "" for word in words)
+    first, second = (*rest, "", "")[:2]
+    if "/" in name:  # a script of the workspace, which its path names
+        return not name.startswith(("/", "~")) and ".." not in name.split("/")
+    if name == "git":
+        return first in GIT_COMMANDS and first not in NEVER
+    if (name, first) in USUAL_ELSEWHERE:
+        return second in USUAL_ELSEWHERE[name, first]
+    if name in USUAL:
+        return first in USUAL[name]
+    return name in ANY_ARGUMENTS and name not in WORDS_KEPT
 
 
 def is_installer(words: Sequence[Word]) -> bool:

@@ -13,14 +13,20 @@ if TYPE_CHECKING:
 
 CREDENTIAL_WORDS = frozenset({
     "APIKEY", "AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS", "DSN", "JWT",
-    "KEY", "KEYS", "PASS", "PASSCODE", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "PAT", "PRIVATE", "PWD",
-    "SECRET", "SECRETS", "SSHPASS", "TOKEN", "TOKENS", "WEBHOOK",
+    "KEY", "KEYS", "MNEMONIC", "PASS", "PASSCODE", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "PAT", "PRIVATE",
+    "PWD", "SECRET", "SECRETS", "SSHPASS", "TOKEN", "TOKENS", "WEBHOOK",
 })  # fmt: skip
 CREDENTIAL_ENDINGS = (
     *("APIKEY", "ACCESSKEY", "SECRETKEY", "PRIVATEKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "MASTERKEY", "DBPASS"),
     *("PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIALS"),
 )
 """What ends a word that is written without a break, as in PGPASSWORD."""
+LAST_WORDS = frozenset({"PW", "PASSWRD", "PSW", "PSWD"})
+"""Words that mean a credential at the end of a name only: `PW_TEST` is a test runner's."""
+PERHAPS = frozenset({"SEED", "SESSION", "SESS", "SID", "NONCE", "SALT", "PIN", "OTP", "TOTP", "LICENSE", "LICENCE"})
+"""Words at the end of a name that mean a credential if the value looks like one."""
+LOOKS_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.+=:~-]{8,}|(?:[a-z]{3,8} ){11,23}[a-z]{3,8}", re.ASCII)
+"""Letters and digits of a length that nobody types, or the words that a wallet is made again from."""
 NOT_CREDENTIALS = frozenset({"COREPACK_INTEGRITY_KEYS", "OLDPWD", "PWD"})
 COUNTED_TOKENS = re.compile(
     r"\b(?:MAX|MIN|NUM|TOTAL)(?: (?:COMPLETION|CONTEXT|INPUT|NEW|OUTPUT|PROMPT|THINKING))? TOKENS\b"
@@ -32,6 +38,7 @@ SECRET_VALUE = re.compile(
         |dckr_pat_|dop_v1_|gsk_|hf_|npm_|r8_|shp(?:at|ca|pa|ss)_|whsec_|AIza|ATATT3|SG\.|ya29\.)[\w.-]{16}
       | (?<![\w-])A[KS]IA[A-Z0-9]{16}(?![\w-])
       | (?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.
+      | ^\s*(?i:bearer|basic)\s+[\w.~+/=-]{8,}\s*$
       | (?:PRIVATE\ KEY(?:\ BLOCK)?-----|AGE-SECRET-KEY-1)
       | (?<!\w)(?i:[a-z][a-z0-9+.-]{0,30}://[^/\s:@]*:[^/\s@]+@)
       | (?:^|[;\s])(?i:password|passwd|pwd|accountkey|sharedaccess(?:key|signature))\s*=\s*[^;\s]""",
@@ -112,11 +119,18 @@ def encoded(variables: Mapping[str, str]) -> dict[bytes, bytes]:
 
 def may_pass(name: str, value: str) -> bool:
     """Whether a variable may reach a tool without being named by policy."""
-    return passes_by_name(name) and SECRET_VALUE.search(value) is None
+    return passes_by_name(name) and not is_secret_value(name, value)
 
 
 def looks_like_credential(name: str, value: str = "") -> bool:
-    return credential_name(name) or SECRET_VALUE.search(value) is not None
+    return credential_name(name) or is_secret_value(name, value)
+
+
+def is_secret_value(name: str, value: str) -> bool:
+    """Whether a value is a secret: by itself, or under a name that a secret may have."""
+    if SECRET_VALUE.search(value) is not None:
+        return True
+    return LOOKS_RANDOM.fullmatch(value.strip()) is not None and words_of(name)[-1] in PERHAPS
 
 
 def process_secrets(parent: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -141,6 +155,8 @@ def credential_name(name: str) -> bool:
     if name in NOT_CREDENTIALS:
         return False
     words = COUNTED_TOKENS.sub("", " ".join(words_of(name))).split()
+    if words and words[-1] in LAST_WORDS:
+        return True
     return not CREDENTIAL_WORDS.isdisjoint(words) or any(word.endswith(CREDENTIAL_ENDINGS) for word in words)
 
 

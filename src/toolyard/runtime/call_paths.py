@@ -116,7 +116,7 @@ class CallPaths:
 
     def redactor(self, configuration: Configuration, entries: Entries) -> Redactor:
         given = process_secrets(self._options.config_env)
-        return Redactor(entries.secrets() | process_secrets() | given | dict(config_secrets(configuration.value)))
+        return Redactor(entries.secrets() | process_secrets() | given, *config_secrets(configuration.value))
 
     def _policy(self, configuration: Configuration, *, stays: bool = False) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""
@@ -140,5 +140,5 @@ def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         case list():
             for item in value:
                 yield from config_secrets(item, name)
-        case str() if len(value) >= SHORTEST_SECRET and looks_like_credential(name, value):
+        case str() if len(value.strip()) >= SHORTEST_SECRET and looks_like_credential(name, value):
             yield name, value

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.config.placeholders import ENV
 from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart, left_out
-from toolyard.process.environment import looks_like_credential
+from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,14 +29,19 @@ LEAST_LEFT = 4
 PIECE = 1 << 20
 CUT = re.compile(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
 """The line that stands in the place of what was left out."""
+AFTER_SCHEME = re.compile(r"(?i:Authorization:\s*)?[A-Za-z][A-Za-z0-9_-]{1,30}:?[ \t]+(\S+)")
+"""A credential as HTTP has it, behind the name of its kind."""
+LONG_LINE = re.compile(r"\S{24,}")
 PLACEHOLDER = re.compile(r"\$\{(env|file):[^}]*\}+")
 
 
 class Redactor:
     """Replaces the values of known secrets by their names."""
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
-        self._names = {spelling: name for name, value in secrets.items() if value for spelling in spellings(value)}
+    def __init__(self, secrets: Mapping[str, str], *further: tuple[str, str]) -> None:
+        """Take secrets by their names, and further ones, of which several may have the same name."""
+        known = (*secrets.items(), *further)
+        self._names = {spelling: name for name, value in known if value for spelling in spellings(value)}
         # Longest first, so that a secret that contains another is replaced whole.
         self._values = sorted(self._names, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self._values))) if self._values else None
@@ -158,8 +163,23 @@ def mark(name: str) -> str:
 
 
 def spellings(value: str) -> set[str]:
-    """A value as it is, and as JSON escapes it."""
-    return {value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
+    """A value and its parts that are secret by themselves, each as it is and as JSON escapes it."""
+    return {
+        spelling
+        for part in secret_parts(value)
+        for spelling in (part, *(json.dumps(part, ensure_ascii=ascii)[1:-1] for ascii in (True, False)))
+    }
+
+
+def secret_parts(value: str) -> Iterator[str]:
+    """What is left of a secret without the blanks around it, as of a file's last line, and behind `Bearer`."""
+    bare = value.strip()
+    yield bare or value
+    if (found := AFTER_SCHEME.fullmatch(bare)) and len(found[1]) >= SHORTEST_SECRET:
+        yield found[1]
+    lines = bare.splitlines()
+    if len(lines) > 1:  # such as those of a key file, which may be printed without the others
+        yield from (line.strip() for line in lines if LONG_LINE.fullmatch(line.strip()))
 
 
 class StreamRedactor:

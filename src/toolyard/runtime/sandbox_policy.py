@@ -226,10 +226,10 @@ def locked_parts(sessions: Path, workspace: list[str], outputs: Path) -> list[st
     if all(os.path.realpath(place) != real for place in workspace):
         return [str(sessions)]
     with contextlib.suppress(OSError):
-        for folder in LOCKED_FOLDERS:
-            (sessions / folder).mkdir(exist_ok=True, mode=0o700)
         for file in LOCKED_FILES:
             (sessions / file).touch(0o600)
+        for folder in LOCKED_FOLDERS:
+            (sessions / folder).mkdir(exist_ok=True, mode=0o700)
     return [str(sessions / name) for name in (*LOCKED_FOLDERS, *LOCKED_FILES)]
 
 

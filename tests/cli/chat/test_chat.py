@@ -113,6 +113,15 @@ def test_a_question_on_a_narrow_terminal_is_read_word_by_word(chat: Chat, model:
     terminal.until("Done.")
 
 
+def test_help_on_a_narrow_terminal_breaks_no_word(chat: Chat):
+    terminal = chat(width=60)
+    terminal.until(READY)
+    terminal.line("/help")
+    seen = terminal.until("commands and files.")
+    assert re.search(r"\n/resume \[ID\] +go on with another session, without\s+an\s+id\s+the\s+latest\n", seen)
+    assert "queued. Alt-Enter,\nCtrl-J or a \\ at the end begin another line.\n" in seen
+
+
 def test_it_stops_for_ctrl_z_and_goes_on_in_the_foreground(chat: Chat, model: Model, toolyard: CommandLine):
     model.script(runs("echo begun; until [ -e go ]; do sleep 0.05; done"), says("Came back."))
     terminal = chat("go")

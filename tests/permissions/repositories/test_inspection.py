@@ -184,3 +184,33 @@ def test_a_pipe_as_configuration_holds_nobody_up(work):
     (work / ".git/config").unlink()
     os.mkfifo(work / ".git/config")
     assert why(work) is not None
+
+
+ODD = {
+    "a NUL in what git shares": ("commondir", b"a\0b"),
+    "a NUL in what objects are taken from": ("objects/info/alternates", b"/a\0b\n"),
+    "a NUL in the configuration": ("config", b"[core]\n\tworktree = a\0b\n"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_cannot_be_read_is_a_question_and_no_crash(work, what):
+    name, data = ODD[what]
+    (work / ".git" / name).write_bytes(data)
+    assert why(work)
+
+
+@pytest.mark.parametrize("data", [b"gitdir: g\0x", b"\0", b"gitdir: " + b"a" * 5000])
+def test_a_pointer_that_is_none_is_a_question_and_no_crash(work, data):
+    (work / ".git").rename(work / "g")
+    (work / ".git").write_bytes(data)
+    assert why(work)
+
+
+def test_a_chain_of_links_without_an_end_is_a_question_and_no_crash(work):
+    (work / ".git").rename(work / "g")
+    for number in range(1500):
+        (work / f"l{number}").symlink_to(f"l{number + 1}")
+    (work / "l1500").symlink_to("g")
+    (work / ".git").write_text("gitdir: l0\n")
+    assert why(work)

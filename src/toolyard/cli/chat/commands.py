@@ -15,7 +15,7 @@ from toolyard.cli.chat.session_states import sentence
 from toolyard.cli.chat.sessions import ago
 from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
 from toolyard.cli.chat.terminal.turn_view import show_lines
-from toolyard.cli.render import show_note, show_rows, show_text, terminal_width
+from toolyard.cli.render import show_note, show_rows, show_text, terminal_width, wrapped
 from toolyard.cli.shell.command import set_preset
 from toolyard.files.named_files import make_named
 
@@ -67,8 +67,10 @@ async def run_command(chat: Commanded, text: str) -> None:
 
 
 async def show_help(chat: Commanded, words: str) -> None:  # noqa: ARG001 - as all commands
-    show_rows([(f"{name} {one.takes}".rstrip(), one.help) for name, one in COMMANDS.items()])
-    show_text(KEYS)
+    named = {f"{name} {one.takes}".rstrip(): one.help for name, one in COMMANDS.items()}
+    widest = max(map(len, named)) + 2
+    lines = [wrapped(f"{name:{widest}}{help}", " " * widest) for name, help in named.items()]
+    show_text("\n".join([*lines, *(wrapped(line, "") for line in KEYS.split("\n"))]))
 
 
 async def set_model(chat: Commanded, words: str) -> None:

@@ -19,7 +19,7 @@ from toolyard.cli.application import (
 )
 from toolyard.cli.approver import TerminalApprover
 from toolyard.cli.chat.talk import Talk
-from toolyard.cli.render import can_move_cursor, show_note, show_problems
+from toolyard.cli.render import can_move_cursor, show_note, show_problems, wrapped
 from toolyard.cli.running import on_signals
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def converse(
     async with screen:
         talk.sit_at(screen)
         on_signals([signal.SIGINT], screen.give_up, asyncio.get_running_loop())
-        show_note(GREETING, "faint")
+        show_note(wrapped(GREETING, ""), "faint")
         screen.refresh()
         approver = TerminalApprover(screen)
         async with open_application(options, approver=approver) as app:

@@ -29,7 +29,7 @@ def exact_dialect(dialect: type[Validator]) -> type[Validator]:
     from toolyard.core.arguments.named_properties import KEYWORDS
 
     standard = dialect.VALIDATORS
-    own: dict[str, Callable[..., Any]] = {name: check for name, check in KEYWORDS.items() if name in standard}
+    own = {name: check for name, check in KEYWORDS.items() if name in standard}
     own["type"] = exact_type(standard["type"])
     counted = {name: in_steps(check) for name, check in own.items()}
     counted |= {name: in_weighed_steps(check) for name, check in standard.items() if name not in own}

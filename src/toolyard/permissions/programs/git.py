@@ -48,6 +48,12 @@ VERBS = {
     "remote": ({"update"}, "goes to other machines"),
     "notes": ({"edit"}, RUNS),
 }
+FORMATTED = names("""
+    log show whatchanged rev-list reflog shortlog stash diff-tree range-diff cherry format-patch for-each-ref branch tag
+""")
+"""Commands that print by a format of the caller's."""
+SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature|^(?:--?s\w*=)?-?\*?signature(?::|$)")
+FORMAT_OPTION = re.compile(r"--(?:f(?:o|$)|p(?:r|$))")
 STRATEGIES = names("ort recursive resolve octopus ours subtree")
 CONFIG_READS = names("get get-all get-regexp get-urlmatch get-color get-colorbool list l")
 HELPER = re.compile(r"[A-Za-z0-9][\w+.-]*::|[\w+.-]*://-|ext:|fd:")
@@ -119,6 +125,8 @@ def subcommand_concerns(name: str, words: Sequence[Word]) -> Iterator[Concern]:
         yield from address_concerns(words)
     if name == "config":
         yield from config_concerns(words, given)
+    if name in FORMATTED:
+        yield from format_concerns(words)
     verbs, why = VERBS.get(name, (set[str](), ""))
     first = next((word for word in words if not (word.value or "").startswith("-")), None)
     if first is not None and verbs and (first.value is None or first.value in verbs):
@@ -145,6 +153,17 @@ def config_concerns(words: Sequence[Word], given: Given) -> Iterator[Concern]:
     reads = reads or (len(given.operands) == 1 and "." in (verb or ""))  # a key; without a dot it is a command
     if any(word.value is None for word in words) or given.unknown or not reads:
         yield Concern(message="git config sets what git runs later")
+    if given.has("includes") and given.has("f", "file", "blob"):
+        yield Concern(message="'--includes' reads whatever other files a file names")
+
+
+def format_concerns(words: Sequence[Word]) -> Iterator[Concern]:
+    """Of a command that prints by a format: one that asks for a signature has gpg, or what is configured, check it."""
+    for word in words:
+        if word.value is None and FORMAT_OPTION.match(word.prefix):
+            yield Concern(message=f"'{word.text}' may ask for a signature, and to check that {RUNS}")
+        elif SIGNATURE.search(word.value or ""):
+            yield Concern(message=f"'{word.text}' asks for a signature, and to check that {RUNS}")
 
 
 LOSES = "throws away what cannot be had back"

@@ -10,6 +10,7 @@ import msgspec
 
 from toolyard.files.door import LARGEST_TEXT, Door, FileRefused
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import path_of
 from toolyard.permissions.paths import entries_of
 from toolyard.permissions.repositories.index import IndexUnread, submodule_paths
 from toolyard.permissions.repositories.settings import NotUnderstood, read_settings, why_obeyed
@@ -108,7 +109,7 @@ class Inspection:
             self._all_of(self._find(os.path.realpath(folder)))
         except (Doubtful, NotUnderstood, FileRefused) as error:
             return str(error) if not isinstance(error, FileRefused) else f"a file of the repository: {error.strerror}"
-        except (IndexUnread, OSError, UnicodeError):
+        except (IndexUnread, OSError, ValueError, RecursionError):  # whatever its files say, it is a question
             return "the repository that git would use cannot be looked over"
         return None
 
@@ -152,7 +153,7 @@ class Inspection:
 
     def _pointed_to(self, pointer: str) -> str:
         text = self._read(pointer, LARGEST_POINTER).removeprefix(b"gitdir: ").rstrip(b"\r\n")
-        return os.path.realpath(os.path.join(os.path.dirname(pointer), os.fsdecode(text)))
+        return os.path.realpath(os.path.join(os.path.dirname(pointer), path_of(text)))
 
     def _look_at(self, repository: GitFolder) -> None:
         if not self._is_own(repository.folder):
@@ -182,7 +183,7 @@ class Inspection:
         for name in ("gitdir", "config"):
             self._see(os.path.join(repository.folder, name))
         back = self._read_if_there(os.path.join(repository.folder, "gitdir")).rstrip(b"\r\n")
-        if back and os.path.realpath(os.path.join(repository.folder, os.fsdecode(back))) == repository.pointer:
+        if back and os.path.realpath(os.path.join(repository.folder, path_of(back))) == repository.pointer:
             return
         for tree in values_of(self._settings(os.path.join(repository.folder, "config")), "core", "worktree"):
             if os.path.realpath(os.path.join(repository.folder, tree)) == repository.tree:
@@ -194,7 +195,7 @@ class Inspection:
         given = self._read_if_there(os.path.join(repository.folder, "commondir")).rstrip(b"\r\n")
         if not given:
             return repository.folder
-        common = os.path.realpath(os.path.join(repository.folder, os.fsdecode(given)))
+        common = os.path.realpath(os.path.join(repository.folder, path_of(given)))
         if not self._is_own(common):
             raise Doubtful("'commondir' of the repository leads out of the workspace")
         self._check_links(GitFolder(common, repository.tree))
@@ -241,7 +242,7 @@ class Inspection:
         for line in text.split(b"\n"):
             if not line or line.startswith(b"#"):
                 continue
-            path = os.path.realpath(os.path.join(objects, os.fsdecode(line)))
+            path = os.path.realpath(os.path.join(objects, path_of(line)))
             if line.startswith(b'"') or not self._is_own(path) or depth >= MOST_ALTERNATES:
                 raise Doubtful("'objects/info/alternates' of the repository leads out of the workspace")
             self._check_alternates(path, depth + 1)

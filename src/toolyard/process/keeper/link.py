@@ -193,9 +193,8 @@ class KeeperLink:
             with contextlib.suppress(ProcessError):
                 keeper = self._open(asyncio.get_running_loop())
         if keeper is not None:
-            for owned in (self.sandbox, self._outside):
-                if owned:
-                    owned.take_over_cleanup()
+            if self._outside:
+                self._outside.take_over_cleanup()
             keeper.close()
             was_busy = self.is_busy
             self._fail_all(KeeperLost("the application was closed while a child was running"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.sandbox.mount_points import MountPoint
 
@@ -66,26 +67,27 @@ def made_by(left: Mapping[str, Any]) -> list[MountPoint]:
 def clean_up_abandoned() -> None:
     """Clean up after all applications that were killed together with whoever would have done it."""
     for record in records():
-        clean_up(record)
+        run_each(partial(clean_up, record))
 
 
 def clean_up(record: str) -> None:
-    """Remove what an application must not leave, unless it lives."""
+    """Remove what an application must not leave, unless it lives; what could not be done is tried again later."""
     left = read_record(record)
     claimed = left.get("claimed", "")
     try:
         if os.path.lexists(claimed):
             with claimed_alone(claimed):
-                remove_left(left)
+                is_done = remove_left(left)
                 remove_tree(claimed)
         elif is_elsewhere(left):
             return
         else:
-            remove_left(left)
+            is_done = remove_left(left)
     except BlockingIOError:
         return  # the application lives: only its keeper was lost
-    with contextlib.suppress(OSError):
-        os.unlink(record)
+    if is_done:
+        with contextlib.suppress(OSError):
+            os.unlink(record)
 
 
 def is_elsewhere(left: Mapping[str, Any]) -> bool:
@@ -109,13 +111,39 @@ def mounts() -> int:
         return 0
 
 
-def remove_left(left: Mapping[str, Any]) -> None:
-    """The groups first: whatever lives in them could make again what is removed."""
+def remove_left(left: Mapping[str, Any]) -> bool:
+    """The groups first: whatever lives in them could make again what is removed. Tells whether all of it was done."""
     groups = left.get("groups", ())
-    kill_groups(groups)
-    remove_groups(groups)
-    move_unwanted(left.get("unwanted", ()))
-    exchange_once_more(left)
+    return run_each(
+        lambda: kill_groups(groups),
+        lambda: remove_groups(groups),
+        lambda: move_unwanted(left.get("unwanted", ())),
+        lambda: disarm_repositories(left),
+        lambda: exchange_once_more(left),
+        lambda: remove_unused(made_by(left)),
+        lambda: end_span(left.get("span", "")),
+        lambda: remove_common(left.get("common", ())),
+    )
+
+
+def run_each(*steps: Callable[[], object]) -> bool:
+    """Take all steps of an end, whatever some of them raise: nobody inside may keep one by another. Tells of success.
+
+    What a step reads was written inside, and nobody knows all that can be wrong with it.
+    """
+    is_done = True
+    for step in steps:
+        try:
+            step()
+        except Exception:
+            is_done = False
+            import logging
+
+            logging.getLogger("toolyard.sandbox").exception("a step of the clean-up failed; the others are taken")
+    return is_done
+
+
+def disarm_repositories(left: Mapping[str, Any]) -> None:
     NestedRepositories(
         left.get("workspace", ()),
         left.get("since", 0),
@@ -123,12 +151,17 @@ def remove_left(left: Mapping[str, Any]) -> None:
         repositories=[git for git, *_ in left.get("repositories", {}).get("places", ())],
         sealed=left.get("sealed", ()),
     ).sweep(at_end=True)
-    remove_unused(made_by(left))
-    if span := left.get("span"):
+
+
+def end_span(span: str) -> None:
+    if span:
         with contextlib.suppress(OSError):
             os.rename(span, f"{span}.ended")
             os.utime(f"{span}.ended")
-    for place in left.get("common", ()):
+
+
+def remove_common(places: Sequence[str]) -> None:
+    for place in places:
         with contextlib.suppress(OSError):  # the application of another sandbox may still claim it
             remove_if_unclaimed(place)
 

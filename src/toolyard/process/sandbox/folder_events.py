@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import struct
 import time
+from typing import Protocol
 
 from toolyard.process.sandbox.backends.kernel import Kernel
 from toolyard.process.sandbox.backends.system_calls import numbers_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 
 LOOK_ANYWAY_AFTER = 1.0
@@ -37,12 +38,17 @@ class FolderEvents:
 
     def __init__(self) -> None:
         self._fd = NOT_WATCHING
-        self._groups: list[FolderGroup] = []
+        self._groups: list[Listener] = []
 
     def new_group(self, *, writes: bool = False) -> FolderGroup:
         """Folders that are looked at together; with `writes` also files count that are changed where they are."""
-        self._groups.append(FolderGroup(self, CHANGES | (WRITES if writes else 0)))
-        return self._groups[-1]
+        group = FolderGroup(self, CHANGES | (WRITES if writes else 0))
+        self._groups.append(group)
+        return group
+
+    def add_listener(self, listener: Listener) -> None:
+        """Let somebody know who follows folders one by one."""
+        self._groups.append(listener)
 
     def close(self) -> None:
         """Stop; from now on everything may have changed."""
@@ -66,21 +72,42 @@ class FolderEvents:
             numbers.add(number)
             start += EVENT.size + length
         for group in self._groups:
-            if len(told) > AT_ONCE // 2 or -1 in numbers or not group.numbers.isdisjoint(numbers):
+            if len(told) > AT_ONCE // 2 or -1 in numbers:
                 group.forget()
+            elif any(number in group.numbers for number in numbers):
+                group.tell(numbers)
 
     def follow(self, folders: Iterable[str], flags: int) -> set[int] | None:
         """The numbers by which the kernel will tell of folders; None if it tells of no more."""
-        kernel, calls = Kernel(), numbers_on(os.uname().machine)
-        if self._fd == NOT_WATCHING:
-            self._fd = kernel.call(calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._fd < 0:
-            self._fd = NOT_WATCHING
-            return None
-        flags |= ONLY_FOLDERS | BESIDE_OTHERS
-        paths = [os.fsencode(folder) + b"\0" for folder in folders]
-        numbers = {kernel.call(calls["inotify_add_watch"], self._fd, path, flags) for path in paths}
+        numbers = {self.follow_one(folder, flags) for folder in folders}
         return None if min(numbers, default=0) < 0 else numbers
+
+    def follow_one(self, folder: str, flags: int = CHANGES) -> int:
+        """The number of one folder, the same as long as it is the same one; below 0 if the kernel cannot tell."""
+        if self._fd == NOT_WATCHING and not self._open():
+            return NOT_WATCHING
+        path = os.fsencode(folder) + b"\0"
+        return self._kernel.call(self._calls["inotify_add_watch"], self._fd, path, flags | ONLY_FOLDERS | BESIDE_OTHERS)
+
+    def _open(self) -> bool:
+        self._kernel, self._calls = Kernel(), numbers_on(os.uname().machine)
+        fd = self._kernel.call(self._calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
+        self._fd = fd if fd >= 0 else NOT_WATCHING
+        return fd >= 0
+
+
+class Listener(Protocol):
+    """Hears of folders."""
+
+    @property
+    def numbers(self) -> Collection[int]:
+        """By which the kernel tells of the folders that count."""
+
+    def tell(self, numbers: Collection[int]) -> None:
+        """Something happened in one of them."""
+
+    def forget(self) -> None:
+        """Something may have happened in any of them."""
 
 
 class FolderGroup:
@@ -103,6 +130,9 @@ class FolderGroup:
             self.numbers = numbers or set()
             self._quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
         return True
+
+    def tell(self, numbers: Collection[int]) -> None:  # noqa: ARG002 - all of them are looked at together
+        self.forget()
 
     def forget(self) -> None:
         """The next look is due at once."""

@@ -19,6 +19,7 @@ from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
 from toolyard.process.sandbox.git.guards import guard_nested, guard_repository
 from toolyard.process.sandbox.mount_points import SOCKET
+from toolyard.process.sandbox.named_secrets import named_secrets
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
 from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
 from toolyard.process.sandbox.secrets import (
@@ -146,6 +147,8 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     draft.add("hidden", HOMES)
     draft.add("read", [home] if home != "/" else [])
     secrets = [os.path.join(home, name) for name in HOME_SECRETS]
+    named = named_secrets(home) if home != "/" else []
+    secrets += [path for path in named if not any(is_inside(path, root) for root in paths.workspace)]
     systems = system_secrets() if os.geteuid() == 0 else []
     draft.add("hidden", [path for path in (*secrets, *systems) if path not in draft.of_others])
     for path in (*paths.readable, *interpreter(), *program_folders()):

@@ -11,13 +11,14 @@ import contextlib
 import os
 import time
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
+from toolyard.files.plain_text import printable
 from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
@@ -25,7 +26,7 @@ from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
-from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, run_each
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
@@ -37,6 +38,7 @@ from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
+from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     import socket
@@ -373,14 +375,14 @@ class Sandbox:
             return {}
         self._events.hear()
         self._catch_up()
-        if at_end:
-            self._exchange(at_end=True)
         moved, self._put_aside = self._put_aside, {}
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
         moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
         self.common.made_repositories |= self._walk.made
+        if at_end:
+            self._exchange(at_end=True)
         return moved
 
     def take_notes(self) -> list[str]:
@@ -405,16 +407,17 @@ class Sandbox:
         return asyncio.Lock()
 
     def _exchange(self, *, at_end: bool = False) -> None:
+        """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
+        if not run_each(lambda: self._exchange_now(at_end=at_end)):
+            self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
+
+    def _exchange_now(self, *, at_end: bool) -> None:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
             self._notes += self._repositories.exchange(at_end=at_end, is_quiet=not self._is_running)
-            self._notes += [f"[git: the worktree {one} is removed]" for one in finish_removals(self.layout.nested)]
-
-    def take_over_cleanup(self) -> None:
-        """Everything inside is about to end, and `aclose` will clean up: nobody else needs to."""
-        if self._folder:
-            CleanupRecord(self._folder.path).remove()
+            gone = finish_removals(self.layout.nested)
+            self._notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -424,13 +427,15 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
-        self.sweep(at_end=True)
-        self.end_span()
+        steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
+        steps += [self._mount_points.remove] if self._mount_points else []
+        # What comes from inside may take long to be looked over.
+        is_done = await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
         self._is_in_use = False
-        self.group.end()
-        for needed in (self._mount_points, self._folder):
-            if needed:
-                needed.remove()
+        if self._folder:
+            if is_done:  # else whoever comes next goes on with it
+                CleanupRecord(self._folder.path).remove()
+            self._folder.remove()
         if self._owns_common:
             self.common.remove()
         self._stop_watching()
@@ -506,6 +511,7 @@ class Sandbox:
             sealed=self._sealed(),
             walk=self._walk,
         )
+        self._nested.listen(self._events)
         self._is_in_use = True
 
     def _described(self) -> dict[str, Any]:

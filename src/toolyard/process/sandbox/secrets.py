@@ -19,34 +19,56 @@ HOME_SECRETS = (
     # keys
     *(".ssh", ".gnupg", ".age", ".password-store", ".pki", ".local/share/keyrings", ".local/share/kwalletd"),
     *(".config/op", ".config/sops", ".config/keepassxc", ".config/Bitwarden", ".config/1Password", ".vault-token"),
+    *(".config/Bitwarden CLI", ".config/Bitwarden_CLI", ".config/Yubico", ".step/secrets", ".step/authorities"),
+    *(".tsh", ".config/teleport", ".config/doppler", ".doppler", ".infisical", ".config/syncthing", ".rnd"),
+    *(".local/state/syncthing", ".android/debug.keystore", ".android/adbkey", ".appstoreconnect", ".chef", ".cf"),
     # clouds and clusters
     *(".aws", ".azure", ".config/gcloud", ".boto", ".s3cfg", ".kube", ".config/doctl", ".config/hcloud", ".config/scw"),
     *(".config/heroku", ".fly", ".config/netlify", ".local/share/com.vercel.cli", ".terraform.d", ".terraformrc"),
     *(".databricks.cfg", ".snowflake", ".snowsql", ".config/rclone", ".rclone.conf", ".config/wrangler", ".wrangler"),
+    *(".databrickscfg", ".pulumi/credentials.json", ".cloudflared", ".config/cloudflared", ".config/.wrangler"),
+    *(".config/stripe", ".config/ngrok", ".config/ngrok2", ".ngrok2", ".heroku", ".railway", ".supabase", ".expo"),
+    *(".minikube/profiles", ".minikube/machines", ".minikube/certs", ".vagrant.d/insecure_private_key", ".config/act"),
     *(".config/containers", ".docker/config.json", ".config/helm", ".config/linode-cli", ".oci", ".bluemix"),
     # forges and registries
     *(".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub"),
-    *(".config/glab-cli", ".config/tea", ".config/fj"),
+    *(".config/glab-cli", ".config/tea", ".config/fj", ".subversion/auth", ".config/jira", ".config/linear"),
+    *(".sbt/credentials", ".sbt/.credentials", ".ivy2/.credentials", ".ivy2/credentials", ".lein/credentials.clj"),
+    *(".bundle/config", ".credentials", ".bunfig.toml", ".config/NuGet", ".lein/credentials.clj.gpg"),
     *(".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".config/pip", ".pip", ".config/pypoetry/auth.toml"),
     *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".composer/auth.json", ".nuget/NuGet"),
     *(".config/composer/auth.json", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
     *(".hex", ".config/configstore", ".condarc", ".config/uv", ".local/share/uv/credentials"),
     # databases
+    *(".config/pgadmin", ".pgadmin", ".config/pgcli", ".config/mycli", ".dbt/profiles.yml", ".config/redis"),
     *(".pgpass", ".my.cnf", ".mylogin.cnf", ".config/mongodb", ".dbeaver4", ".local/share/DBeaverData"),
     # models and agents
     *(".anthropic", ".claude", ".claude.json", ".codex", ".gemini", ".config/openai", ".config/github-copilot"),
     *(".cache/huggingface/token", ".huggingface", ".kaggle", ".config/io.datasette.llm", ".config/goose"),
+    *(".ollama/id_ed25519", ".openai", ".config/anthropic", ".config/llm", ".config/opencode", ".wakatime.cfg"),
+    *(".config/Code/User/globalStorage/state.vscdb", ".config/Code/User/globalStorage/state.vscdb.backup"),
+    *(".config/Cursor/User/globalStorage/state.vscdb", ".config/Cursor/User/globalStorage/state.vscdb.backup"),
+    *(".config/VSCodium/User/globalStorage/state.vscdb", ".config/Code/Cookies", ".config/Cursor/Cookies"),
+    *(".local/share/jupyter/runtime", ".jupyter/jupyter_server_config.json"),
     *(".config/toolyard", ".local/share/opencode", ".aider.conf.yml", ".continue", ".cursor", ".config/wandb"),
     # people: browsers, mail, messages, money, what was typed
     *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"),
     *(".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".librewolf", ".zen", ".cache/mozilla"),
     *(".cache/google-chrome", ".cache/chromium", ".config/Slack", ".config/discord", ".config/Signal"),
     *(".local/share/TelegramDesktop", ".config/Element", ".bitcoin", ".ethereum", ".electrum", ".config/solana"),
+    *(".authinfo", ".authinfo.gpg", ".netrc.gpg", ".msmtprc", ".config/msmtp", ".mbsyncrc", ".fetchmailrc", ".muttrc"),
+    *(".config/neomutt", ".config/mutt", ".weechat", ".config/weechat", ".irssi", ".config/hexchat"),
+    *(".config/slack-term", ".slack", ".smbcredentials", ".cifs", ".vnc/passwd", ".config/rdp", ".config/remmina"),
+    *(".config/filezilla",),
+    *(".Xauthority", ".ICEauthority", ".electrum-ltc", ".monero", ".config/Exodus", ".config/Ledger Live"),
     *HISTORIES,
     *(".var/app", "snap"),
 )  # fmt: skip
 """Below a home: hidden in every sandbox."""
-STOPPED_AT = (".npmrc", ".yarnrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml", ".pypirc")
+STOPPED_AT = (
+    *(".npmrc", ".yarnrc", ".yarnrc.yml", ".cargo/credentials", ".cargo/credentials.toml", ".pypirc"),
+    *(".bundle/config", ".bunfig.toml"),
+)  # fmt: skip
 """Those of them that package managers read before anything else, and stop at if they may not: inside they are empty."""
 OFTEN_REPLACED = frozenset({*HISTORIES, ".claude.json"})
 """Those of them that programs replace all the time: no reason to build the sandbox anew each time."""

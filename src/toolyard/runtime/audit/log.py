@@ -247,8 +247,9 @@ class NdjsonAudit:
 
     def _open_head(self) -> None:
         make_unversioned(self.folder.parent)
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._head_fd = os.open(head_path(self.folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.folder.mkdir(exist_ok=True, mode=0o700)  # after the head, so that one without it has lost it
 
     def _size_of(self, day: str) -> int:
         """Open a day's file if it is not open, and return its size."""

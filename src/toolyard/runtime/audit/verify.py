@@ -26,6 +26,7 @@ ELSEWHERE = "it does not follow the line before: lines were removed, added or pu
 NOT_OURS = "it is not a line of the log"
 CUT_SHORT = "it was cut short by a crash or a full disk, and nothing was written since"
 GAP_MARK = b'"event":"gap"'
+EMPTIED = "it was begun, but neither its head nor any line is there any more"
 NO_HEAD = "it is missing or unreadable, and only it says which line is the last"
 
 
@@ -76,11 +77,14 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
     broken: Damage | None
     gaps: tuple[Gap, ...] = ()
     """What the log itself says is missing in it."""
+    behind_head: int = 0
+    """How many lines at the end the head does not know: written just before a crash, or by somebody else. The next
+    line that is recorded takes them over."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every line is there that should be; a call without an end is on record all the same."""
-        return self.broken is None and not any(gap.lines for gap in self.gaps)
+        """Whether every line is there that should be, and no other; one without an end is on record all the same."""
+        return self.broken is None and not self.behind_head and not any(gap.lines for gap in self.gaps)
 
 
 class DayReader:
@@ -159,6 +163,7 @@ class ChainCheck:
         self.head = head
         self.head_seen = head is not None and head.hash == BEGINNING
         self.lines = 0
+        self.behind_head = 0
         self.last = BEGINNING
         self.gaps: list[Gap] = []
         self.readers = {file.stem: DayReader(file, size) for file, size in sizes.items()}
@@ -186,9 +191,10 @@ class ChainCheck:
         line, link = reader.take()
         self.lines += 1
         self.at, self.last = reader, link.hash
-        # Lines after the head were written just before a crash.
+        self.behind_head += self.head_seen
         if self.head and (self.head.day, self.head.seq, self.head.hash) == (reader.file.stem, link.seq, link.hash):
             self.head_seen = True
+            self.behind_head = 0
         if GAP_MARK in line and (gap := read_gap(reader.file, number, line)):
             self.gaps.append(gap)
 
@@ -222,11 +228,14 @@ class ChainCheck:
 
 def check_log(folder: Path) -> LogCheck:
     """Follow the whole chain; calls that are recorded meanwhile are not waited for."""
+    was_begun = folder.is_dir()  # before the head is looked for, which is there before the folder is
     head, sizes = snapshot(folder)
     chain = ChainCheck(head, sizes)
     broken = chain.follow()
     if broken is None and (sizes or head):
         broken = chain.check_end(folder)
+    elif broken is None and was_begun and not head_path(folder).exists():
+        broken = Damage(file=folder, line=None, reason=EMPTIED)
     return LogCheck(
         lines=chain.lines,
         days=len(sizes),
@@ -234,6 +243,7 @@ def check_log(folder: Path) -> LogCheck:
         starts_at_the_beginning=chain.first_prev in (None, BEGINNING),
         broken=broken,
         gaps=tuple(chain.gaps),
+        behind_head=chain.behind_head,
     )
 
 

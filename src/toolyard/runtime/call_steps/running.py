@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.files.plain_text import printable
+
 if TYPE_CHECKING:
     from toolyard.core.tool import ToolResult
     from toolyard.process.sandbox.sandbox import Sandbox
@@ -25,7 +27,8 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     result = await ready.tool.run(ready.plan, ready.context)
     notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
     await work.exchange_repositories()
-    notes += [f"[{path} would be obeyed outside the sandbox, so it was {put(to)}]" for path, to in work.sweep().items()]
+    moved = {printable(path): printable(put(to)) for path, to in work.sweep().items()}
+    notes += [f"[{path} would be obeyed outside the sandbox, so it was {done}]" for path, done in moved.items()]
     notes += work.take_notes()
     return replace(result, text="\n".join([result.text, *notes])) if notes else result
 

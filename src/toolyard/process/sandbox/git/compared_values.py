@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import path_of
 from toolyard.process.sandbox.git.refs import refs_in
 from toolyard.process.sandbox.git.travelling import INDEX, value_of
 from toolyard.process.sandbox.mount_points import EMPTY_HEAD
@@ -65,5 +66,8 @@ class ComparedValues:
         pointer = contents.get(f"{name.removesuffix('index')}gitdir")
         if pointer is None:
             return False
-        place = os.path.realpath(os.fsdecode(pointer.rstrip(b"\r\n")))
+        try:
+            place = os.path.realpath(path_of(pointer.rstrip(b"\r\n")))
+        except OSError:
+            return True
         return not any(is_inside(place, root) for root in self._roots)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 
+from toolyard.files.plain_text import printable
 from toolyard.process.sandbox.git.compared_values import ComparedValues
 from toolyard.process.sandbox.git.exchange_step import (
     ExchangeStep,
+    LockPatience,
+    checked_out_by,
     is_log_of_nothing,
     is_needed,
     left_by_name,
@@ -32,9 +36,17 @@ from toolyard.process.sandbox.git.outgoing.index_limits import (
 )
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
 from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
-from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in, merged_log, stashes_gone, valid_part
+from toolyard.process.sandbox.git.outgoing.reflogs import (
+    STASH,
+    commits_in,
+    ids_in,
+    merged_log,
+    stashes_gone,
+    valid_part,
+)
 from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
-from toolyard.process.sandbox.git.outgoing.shallow import with_new_ends, without_old_ends
+from toolyard.process.sandbox.git.outgoing.shallow import behind, with_new_ends, without_old_ends
+from toolyard.process.sandbox.git.outgoing.shallow import commits_in as shallow_ends
 from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
@@ -58,6 +70,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+log = logging.getLogger("toolyard.sandbox")
 TOO_LARGE = (
     "[git: {git} has too many loose refs and logs to be there inside; "
     "to have it there, run outside: git pack-refs --all]"
@@ -65,7 +78,8 @@ TOO_LARGE = (
 UNREADABLE = "[git: {git} is not there inside, since not all of it can be read: {error}]"
 NOT_HERE = "it belongs to a working tree that is not in the workspace"
 PATIENCE, PATIENCE_AT_END = 0.2, 3.0
-"""Seconds that somebody else may hold a lock."""
+"""Seconds that others may hold locks outside."""
+MOST_NOTES = 20
 
 
 class RepositoryExchange:
@@ -105,6 +119,8 @@ class RepositoryExchange:
         """Commits by their refs, or by HEAD, that are inside and could not be handed over so far."""
         self.has_new_modules = False
         """Whether git outside knows a submodule by now that was added inside, and that nothing guards there."""
+        self._broken: set[str] = set()
+        """Commits that lines of logs from inside lead to, and that are not there with all that they are made of."""
         self._is_quiet = True
         self._turn = threading.Lock()
 
@@ -147,7 +163,9 @@ class RepositoryExchange:
             self._must_try_again, self._is_quiet = False, is_quiet
             self.left |= left_by_name(self._inside, {}) if self._absence else {}
             try:
-                notes = [self._absence] if self._absence else self._exchange(PATIENCE_AT_END if at_end else PATIENCE)
+                self._objects.begin()
+                patience = LockPatience(PATIENCE_AT_END if at_end else PATIENCE, is_end=at_end)
+                notes = [self._absence] if self._absence else self._exchange(patience)
             except TooManyFiles as error:
                 self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: nothing was handed over from inside: {error}]"]
@@ -155,11 +173,16 @@ class RepositoryExchange:
                 self._must_try_again = True
                 self.left |= left_by_name(self._inside, self._known)
                 notes = [f"[git: not everything was handed over from inside: {error.strerror or error}]"]
-        new = [note for note in notes if note not in self._told]
+            except Exception as error:  # nobody knows all that can be wrong with what was written inside
+                log.exception("what git inside wrote could not be compared")
+                self.left |= left_by_name(self._inside, self._known)
+                notes = [f"[git: nothing was handed over from inside: something there cannot be read ({error!r})]"]
+        new = [note for note in map(printable, notes) if note not in self._told]
         self._told.update(new)
-        return new
+        more = [f"[git: and {len(new) - MOST_NOTES} more lines like these]"] if len(new) > MOST_NOTES else []
+        return [*new[:MOST_NOTES], *more]
 
-    def _exchange(self, patience: float) -> list[str]:
+    def _exchange(self, patience: LockPatience) -> list[str]:
         inner, outer = self._inside.contents(), self._outside.contents()
         self._values.id_length = 32 if self._config.has_long_ids() else 20
         inside, outside = self._values.of(self._inside, inner), self._values.of(self._outside, outer)
@@ -185,8 +208,7 @@ class RepositoryExchange:
         self.left |= {
             step.name: step.inside for step in steps if step.is_from_inside and step.has_commit and step.inside
         }
-        for step in steps:
-            notes += self._settle(step, inner, outer, refusals)
+        notes += self._settle_all(steps, inner, outer, refusals)
         self.left = {name: commit for name, commit in self.left.items() if self._known.get(name) != commit}
         self._remember(self._known)
         return notes
@@ -204,14 +226,83 @@ class RepositoryExchange:
         """Hand over objects before what needs them; tells what must not be handed over itself."""
         if not steps:
             return Refusals(inner, outer, self._roots, (), is_elsewhere=not self._staged_here)
-        self._objects.hand_over()
+        wanted = [one for step in steps if step.inside for one in wanted_objects(step.name, step.inside, inner)]
+        logged = {f"{one}^{{commit}}" for step in steps for one in ids_logged(step, inner)}
+        staged = [one for step in steps for one in self._staged(step, inner, outer)]
+        ends = inner.get(SHALLOW, b"")
+        is_other = any(step.name == SHALLOW for step in steps)
+        deeper = behind(outer.get(SHALLOW, b""), ends, self._objects) if is_other else ()
+        self._objects.hand_over([*wanted, *logged, *staged, *deeper], shallow_ends(ends))
         for step in steps:
             if step.name == SHALLOW:
                 with contextlib.suppress(OSError):  # what is locked is refused, and tried again
                     self._settle_shallow(step, inner, outer)
-        wanted = [one for step in steps if step.inside for one in wanted_objects(step.name, step.inside, inner)]
-        missing = set(self._objects.missing(wanted))
+        missing = set(self._objects.missing([*wanted, *logged]))
+        self._broken = {one.removesuffix("^{commit}") for one in logged & missing}
         return Refusals(inner, outer, self._roots, missing, is_elsewhere=not self._staged_here)
+
+    def _staged(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> set[str]:
+        """Work out what git outside gets of an index from inside; tells what has to be there for it."""
+        name, length = step.name, self._values.id_length
+        if not INDEX.fullmatch(name) or not is_readable(step.inside):
+            return set()
+        try:
+            before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
+            prefixes = self._staged_here if name == "index" else EVERYWHERE
+            step.index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
+        except ValueError as error:
+            step.index = str(error)
+            return set()
+        step.has_more_modules = has_new_modules(step.index, before)
+        step.needed = new_objects(step.index, before)
+        return step.needed
+
+    def _settle_all(
+        self,
+        steps: Sequence[ExchangeStep],
+        inner: Mapping[str, bytes],
+        outer: Mapping[str, bytes],
+        refusals: Refusals,
+    ) -> list[str]:
+        """An index first: without it a branch stays as it is that is checked out there, or HEAD and the index would
+        not belong together, and the owner's next commit would undo what was committed inside. So does the last stash
+        without the log, which has all the others.
+        """
+        notes, first = [], [step for step in steps if self._comes_first(step)]
+        held: dict[str, ExchangeStep] = {}
+        for step in first:
+            notes += self._settle(step, inner, outer, refusals)
+            if not step.is_handed_over:
+                held |= dict.fromkeys({"refs/stash"} if step.name == STASH else checked_out_by(step, outer), step)
+        for step in steps:
+            if step.name in held and step.is_from_inside:
+                notes += self._hold(step, held[step.name], outer, refusals)
+            elif step not in first:
+                notes += self._settle(step, inner, outer, refusals)
+        return notes
+
+    def _comes_first(self, step: ExchangeStep) -> bool:
+        """Whether it is from inside, and the stashes or the index of a working tree that is known outside."""
+        if not step.is_from_inside or not (INDEX.fullmatch(step.name) and step.inside):
+            return step.is_from_inside and step.name == STASH
+        return f"{step.name.removesuffix('index')}HEAD" in self._known
+
+    def _hold(
+        self, step: ExchangeStep, index: ExchangeStep, outer: Mapping[str, bytes], refusals: Refusals
+    ) -> list[str]:
+        """Leave a branch or HEAD as it is outside; its commit gets another name, unless the index comes later."""
+        said = f"[git: {step.name} stays as it is outside, since {index.name} does"
+        if self._must_try_again and not step.patience.is_end and index.outside == index.known:
+            return [f"{said} until it can be handed over]"]
+        try:
+            kept = self._keep(step, refusals)
+            if index.outside != index.known and (kept or not step.has_commit):
+                self._put(self._inside, step, step.inside, step.outside, outer)
+                self._note_known(step.name, step.outside)
+        except OSError:
+            self._must_try_again = True
+            return []
+        return [f"{said}; what it was inside is kept as {kept}]" if kept else f"{said}]"]
 
     def _settle_shallow(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> None:
         """Let a repository end where it does inside, as far as that hides nothing that is there outside."""
@@ -252,10 +343,10 @@ class RepositoryExchange:
     def _hand_over(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
         """Give the owner what was changed inside; a commit that nothing would lead to any more is kept."""
         if INDEX.fullmatch(step.name) and step.inside:
-            return self._hand_over_index(step, inner, outer)
+            return self._hand_over_index(step)
         notes = []
         if step.outside and self._kept.is_lost(step.name, step.outside, step.inside, outer):
-            kept = self._kept.keep(step.name, step.outside, step.patience)
+            kept = self._kept.keep(step.name, step.outside, step.patience.left())
             if not kept:
                 raise IsLocked(step.name)
             notes = [f"[git: {step.name} was changed or removed inside; what it was before is kept as {kept}]"]
@@ -263,25 +354,21 @@ class RepositoryExchange:
         self._note_known(step.name, step.inside)
         return notes
 
-    def _hand_over_index(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> list[str]:
+    def _hand_over_index(self, step: ExchangeStep) -> list[str]:
         """Give the owner what is staged inside, if it is there; what both sides get is the same."""
-        name, length = step.name, self._values.id_length
-        before = index_at(name, outer[name], length, outer.get) if is_readable(step.outside) else None
-        try:
-            prefixes = self._staged_here if name == "index" else EVERYWHERE
-            index = limited(index_at(name, inner[name], length, inner.get), before, prefixes)
-        except ValueError as error:
-            return [f"[git: {name} stays inside: {error}]"]
-        if (is_more := has_new_modules(index, before)) and not self._is_quiet:
+        name, index = step.name, step.index
+        if isinstance(index, str):
+            return [f"[git: {name} stays inside: {index}]"]
+        if step.has_more_modules and not self._is_quiet:
             self._must_try_again = True
             return [f"[git: {name} stays inside until nothing runs there: git outside would step into a new submodule]"]
-        wanted = new_objects(index, before)
-        if self._objects.there(wanted) != wanted:
+        if self._objects.there(step.needed) != step.needed:
             return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
         value, written = staged_value(index), {name: index.written()}
         self._put(self._outside, step, step.outside, value, written)
         self._note_known(name, value)
-        self.has_new_modules |= is_more
+        self.has_new_modules |= step.has_more_modules
+        step.is_handed_over = True
         if value == step.inside:
             return []
         self._put(self._inside, step, step.inside, value, written)
@@ -292,23 +379,32 @@ class RepositoryExchange:
         name, notes = step.name, []
         before, now = outer.get(name, b""), inner.get(name, b"")
         if name == STASH and step.outside == step.known:
-            gone = [one for one in stashes_gone(before, now) if self._kept.is_of_owner(one)]
-            kept = [self._kept.keep("refs/stash", one, step.patience) for one in gone]
+            kept = self._kept.keep_all("refs/stash", stashes_gone(before, now), step.patience.left())
             notes = [f"[git: a stash was removed inside; it is kept as {one}]" for one in kept]
-            merged = valid_part(now)
-        elif step.inside is None and is_log_of_nothing(name, inner, refs_in(inner)):
+            merged = valid_part(now, self._broken)
+        elif step.inside is None and self._goes(name, inner):
+            staying = [log for log in outer if LOG.fullmatch(log) and (log in inner or not self._goes(log, inner))]
+            kept = self._kept.keep_of_log(name, outer, staying, step.patience.left())
+            notes = [f"[git: {name} was removed inside; what only it led to is kept as {one}]" for one in kept]
             merged = b""
         else:
-            merged = merged_log(before, added_to(step.known, now))
+            merged = merged_log(before, added_to(step.known, now), self._broken)
         self._put_text(self._outside, step, step.outside, merged)
         self._put_text(self._inside, step, step.inside, merged)
         self._note_known(name, text_value(merged))
+        step.is_handed_over = True
         return notes
+
+    def _goes(self, log: str, inner: Mapping[str, bytes]) -> bool:
+        """Whether what a log is of was removed inside, and by now is outside, too."""
+        of = log.removeprefix("logs/")
+        owner = of if is_ref(of) else f"{'/'.join(log.split('/')[:2])}/HEAD"
+        return is_log_of_nothing(log, inner, refs_in(inner)) and owner not in self._known
 
     def _settle_later(self, step: ExchangeStep, refusals: Refusals) -> list[str]:
         """What is locked: it is tried again; at the end a commit is kept where nobody holds a lock."""
         said = f"[git: {step.name} is locked, so it is not handed over"
-        if step.patience != PATIENCE_AT_END:
+        if not step.patience.is_end:
             return [f"{said} before the next call]"]
         kept = self._keep(step, refusals)
         return [f"{said}; what it was inside is kept as {kept}]" if kept else f"{said}]"]
@@ -317,7 +413,7 @@ class RepositoryExchange:
         """Give the commit of a ref from inside another name outside; tells which, nothing where there is none."""
         if not step.has_commit or step.inside is None or refusals.reason(step.name, step.inside):
             return ""
-        kept = self._kept.keep(step.name, step.inside, step.patience)
+        kept = self._kept.keep(step.name, step.inside, step.patience.left())
         if kept and self.left.get(step.name) == step.inside:
             del self.left[step.name]
         return kept
@@ -351,10 +447,11 @@ class RepositoryExchange:
         name = step.name
         if expected == value:
             return
+        patience = step.patience.left() if tree is self._outside else 0.0
         if is_ref(name):
-            change_ref(tree, name, expected, value, step.patience)
+            change_ref(tree, name, expected, value, patience)
             return
-        with tree.locked(name, step.patience) as file:
+        with tree.locked(name, patience) as file:
             now = file.content()
             is_expected = value_of(name, now, self._values.id_length, tree.content) in (expected, value)
             if not is_expected and not (now == EMPTY_HEAD and expected is None):
@@ -385,3 +482,11 @@ class RepositoryExchange:
         with open(f"{self._known_file}.new", "w", encoding="ascii") as file:
             json.dump(known, file)
         os.replace(f"{self._known_file}.new", self._known_file)
+
+
+def ids_logged(step: ExchangeStep, inner: Mapping[str, bytes]) -> set[str]:
+    """What new lines of a log from inside lead to; of the stashes all, since lines are taken out in between."""
+    if not LOG.fullmatch(step.name):
+        return set()
+    data = inner.get(step.name, b"")
+    return ids_in(data if step.name == STASH else added_to(step.known, data))

@@ -233,7 +233,7 @@ def take_lock(folder: int, name: str, patience: float) -> int:
         try:
             return os.open(name, NEW, 0o666, dir_fd=folder)
         except FileExistsError:
-            if time.monotonic() > give_up_at:
+            if time.monotonic() >= give_up_at:
                 raise IsLocked(name) from None
             time.sleep(LOCK_PAUSE)
 

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.git_files import GitFiles
+from toolyard.process.sandbox.git.git_files import PACKED, GitFiles
+from toolyard.process.sandbox.git.refs import packed_in
 from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class ConfigHandover:
             return
         before, inside = list(settings_in(self._owners)), list(settings_in(text_in(self._inside)))
         own = [setting for setting in inside if setting not in before]
-        with self._inside.locked(CONFIG, PATIENCE) as file:
+        with self._inside.locked(CONFIG, 0) as file:
             file.replace(data_of(edited(now, (), own)))
         self._owners = now
 
@@ -133,6 +134,8 @@ class ConfigHandover:
                 return bool(re.fullmatch(NAME, name)) and is_free and self._is_address(value)
             case ("submodule", str(name), "active"):
                 return bool(re.fullmatch(NAME, name)) and value in ("true", "false")
+            case ("branch", str(branch), _) if self._is_owners("branch", branch, owners):
+                return False  # else the owner's next push would go elsewhere
             case ("branch", str(branch), "remote"):
                 is_remote = any(self._is_address_of(each, value, owners) for each in (*owners, *inside))
                 has_others = any(self._is_owners("remote", each.subsection, owners) for each in owners)
@@ -157,9 +160,14 @@ class ConfigHandover:
     def _may_go(self, one: GitSetting, inside: Collection[GitSetting]) -> bool:
         """Whether a setting of the owner's goes because git inside removed or replaced it."""
         is_replaced = any(each[:3] == one[:3] for each in inside)
-        if one.section == "branch" and one.subsection is not None:
-            return one.name in ("remote", "merge", "rebase")
+        if one.section == "branch" and one.subsection is not None and one.name in ("remote", "merge", "rebase"):
+            return one[:2] in self._made or not self._has_branch(one.subsection)
         return one.section == "user" and one.name in ("name", "email") and is_replaced
+
+    def _has_branch(self, name: str) -> bool:
+        """Whether a branch is there inside."""
+        ref = f"refs/heads/{name}"
+        return self._inside.content(ref) is not None or ref in packed_in(self._inside.content(PACKED) or b"")
 
     def _is_address_of(self, one: GitSetting, remote: str, owners: Collection[GitSetting]) -> bool:
         """Whether a setting is the address of a remote that the owner has, or will have."""

@@ -1,9 +1,13 @@
-"""Links in a repository's own folder: git outside writes, prunes and removes through them, wherever they lead."""
+"""Links in a repository's own folder: git outside writes, prunes and removes through them, wherever they lead.
+
+And pipes: git outside would wait at them without an end, also in the repository around.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 from toolyard.process.sandbox.mount_points import folder_itself, listing, writable
 
@@ -29,9 +33,10 @@ class PlantedLinks:
         for link in list(self._links(git)):
             folder, name = os.path.split(link)
             with contextlib.suppress(OSError), folder_itself(folder) as opened, writable(opened):
-                target = os.readlink(name, dir_fd=opened)
+                is_link = stat.S_ISLNK(os.lstat(name, dir_fd=opened).st_mode)
+                what = f"a link to {os.readlink(name, dir_fd=opened)}" if is_link else "a pipe"
                 os.unlink(name, dir_fd=opened)
-                removed[link] = f"removed: it was a link to {target}"
+                removed[link] = f"removed: it was {what}"
         return removed
 
     def _links(self, git: str) -> Iterator[str]:
@@ -55,9 +60,17 @@ class PlantedLinks:
         except OSError:
             return [], []
         paths = {os.path.join(folder, name): is_folder for name, is_folder in listed.items()}
-        links = [path for path, is_folder in paths.items() if not is_folder and os.path.islink(path)]
+        links = [path for path, is_folder in paths.items() if not is_folder and is_link_or_pipe(path)]
         links = [path for path in links if self._is_new(path)]
         below = [path for path, is_folder in paths.items() if is_folder]
         if not links:
             self._seen[folder] = changed, below
         return below, links
+
+
+def is_link_or_pipe(path: str) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISLNK(mode) or stat.S_ISFIFO(mode)

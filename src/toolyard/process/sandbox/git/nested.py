@@ -8,15 +8,17 @@ end; a job that goes on can make it again in between.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import stat
 import time
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import MOST_READ, data_of, text_of
+from toolyard.files.plain_text import data_of
+from toolyard.process.sandbox.git.git_files import stamp_of
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
 from toolyard.process.sandbox.git.links import PlantedLinks
-from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
+from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
@@ -25,13 +27,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from toolyard.process.sandbox.folder_events import FolderEvents
+    from toolyard.process.sandbox.git.git_files import Stamp
 
-REST = 100
-"""How much longer than it took the next look is put off: so it costs one part in a hundred."""
+
+log = logging.getLogger("toolyard.sandbox")
 TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 CONFIGS = ("config", "config.worktree")
 DEEPEST_POINTER = 4
+LONGEST_CONFIG = 1 << 14
+"""Bytes of a configuration that is looked over; git writes far less by itself."""
+JUST_NOW = 100_000_000
+"""Nanoseconds within which another change may have the same time as the one that was seen."""
 
 
 class NestedRepositories:
@@ -63,25 +71,46 @@ class NestedRepositories:
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
         self._links = PlantedLinks(self._is_new)
         self._walk = walk or RepositoryWalk()
+        self._known = KnownRepositories(self._walk, self._roots, self._since)
         self._judged: dict[tuple[str, int, int], bool] = {}
-        self._next = 0.0
+        self._plain: dict[str, Stamp] = {}
+        """Configurations that were looked over, and what they were then."""
+        self._elsewhere: list[str] = []
+        self._looked_elsewhere = 0
+
+    def listen(self, events: FolderEvents) -> None:
+        """Let these tell where something comes to be, so that not all folders have to be looked at each time."""
+        self._known.listen(events)
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
-        """Put aside what git would run; tells where each went. Unless it is the end, not more often than is cheap."""
-        started = time.monotonic()
-        if started < self._next and not at_end:
-            return {}
+        """Put aside what git would run; tells where each went. Nothing that was made or changed is passed over."""
+        if at_end:
+            self._plain.clear()  # what is mapped into memory changes without a trace as long as somebody lives
         moved: dict[str, str] = {}
-        for git in self._walk.repositories(self._roots, {top for top in self._sealed if self._is_sealed(top)}):
-            moved |= self._disarm(git)
+        for git in self._known.all(self._closed, is_whole=at_end):
+            moved |= self._disarm_or_put_aside(git)
             if git not in self._walk.known:
                 self._walk.made.add(git)
-        for git in self._elsewhere():
+        if self._looked_elsewhere != self._known.looks:
+            self._elsewhere, self._looked_elsewhere = list(self._find_elsewhere()), self._known.looks
+        for git in self._elsewhere:
             moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
-        self._next = time.monotonic() + (time.monotonic() - started) * REST
         return moved
 
-    def _elsewhere(self) -> Iterator[str]:
+    def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
+        """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
+        try:
+            return self._disarm(git)
+        except Exception:
+            log.exception("a repository cannot be looked over, so it is put aside")
+            if not is_repository_of_its_own(git):
+                return self._put_aside(os.path.join(git, "HEAD"))
+            return self._put_aside(git)
+
+    def _closed(self) -> set[str]:
+        return {top for top in self._sealed if self._is_sealed(top)}
+
+    def _find_elsewhere(self) -> Iterator[str]:
         """Of a workspace that is a worktree, its own part of the repository, and that repository."""
         for root in self._roots:
             if os.path.isfile(pointer := os.path.join(root, ".git")):
@@ -113,10 +142,9 @@ class NestedRepositories:
         common = os.path.join(git, "commondir")
         if (target := pointer_in(common)) not in ("", "."):
             moved |= self._follow(common, os.path.join(git, target), depth)
-        with contextlib.suppress(OSError):
-            moved |= self._disarm_configs(git)
-            moved |= self._disarm_hooks(git)
-        return moved
+        for name in CONFIGS:
+            moved |= self._disarm_config(git, name)
+        return moved | self._disarm_hooks(git)
 
     def _name_real_objects(self, git: str) -> None:
         """A clone of a repository that git inside has for itself names its objects as they are called inside."""
@@ -147,17 +175,20 @@ class NestedRepositories:
     def _is_ours(self, git: str) -> bool:
         return any(is_inside(git, root) for root in (*self._roots, *self._repositories_of_worktrees))
 
-    def _disarm_configs(self, git: str) -> dict[str, str]:
-        """Leave of each configuration what names no program, and keep the whole beside it."""
-        moved = {}
-        for name in CONFIGS:
-            path = os.path.join(git, name)
-            if not self._is_new(path) or (plain := plain_part(settings_text(path), git, self._roots)) is None:
-                continue
-            with folder_itself(git) as folder, writable(folder):
-                moved[path] = os.path.join(git, move_aside(name, folder))
-                with open(os.open(name, NEW_FILE, 0o644, dir_fd=folder), "w", encoding="utf-8") as file:
-                    file.write(plain)
+    def _disarm_config(self, git: str, name: str) -> dict[str, str]:
+        """Leave of a configuration what names no program, and keep the whole beside it."""
+        path, moved = os.path.join(git, name), {}
+        if not self._is_new(path) or (now := stamp_at(path)) == self._plain.get(path):
+            return {}
+        if (plain := plain_part(settings_text(path), git, self._roots)) is None:
+            if now and time.time_ns() - now[1] > JUST_NOW:
+                self._plain[path] = now
+            return {}
+        # One that cannot be moved must not keep the hooks and the other repositories.
+        with contextlib.suppress(OSError), folder_itself(git) as folder, writable(folder):
+            moved[path] = os.path.join(git, move_aside(name, folder))
+            with open(os.open(name, NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
+                file.write(os.fsencode(plain))
         return moved
 
     def _disarm_hooks(self, git: str) -> dict[str, str]:
@@ -170,7 +201,7 @@ class NestedRepositories:
         if not new:
             return {}
         moved = {}
-        with folder_itself(hooks) as folder, writable(folder):
+        with contextlib.suppress(OSError), folder_itself(hooks) as folder, writable(folder):
             for name in new:
                 with contextlib.suppress(OSError):  # one that cannot be moved must not keep the others
                     moved[os.path.join(hooks, name)] = os.path.join(hooks, move_aside(name, folder))
@@ -208,6 +239,18 @@ def pointer_in(path: str) -> str:
     return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
 
 
+def stamp_at(path: str) -> Stamp | None:
+    try:
+        return stamp_of(os.lstat(path))
+    except OSError:
+        return None
+
+
+def is_repository_of_its_own(git: str) -> bool:
+    """Whether what was found is the git folder or a pointer to one, and not a folder that also holds other files."""
+    return os.path.basename(git) == ".git"
+
+
 def names_in(folder: str) -> Iterable[str]:
     try:
         return [] if os.path.islink(folder) else list(listing(folder))
@@ -221,5 +264,6 @@ def settings_text(path: str) -> str:
         facts = os.lstat(path)
     except OSError:
         return ""
-    is_text = stat.S_ISREG(facts.st_mode) and facts.st_size <= MOST_READ
-    return (text_of(path) if is_text else "") or ("\0" if facts.st_size or not is_text else "")
+    data = data_of(path, LONGEST_CONFIG + 1) if stat.S_ISREG(facts.st_mode) else b"\0"
+    is_text = b"\0" not in data and len(data) <= LONGEST_CONFIG and bool(data or not facts.st_size)
+    return os.fsdecode(data) if is_text else "\0"

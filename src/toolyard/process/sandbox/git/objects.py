@@ -7,15 +7,16 @@ import hashlib
 import os
 import re
 import stat
-import subprocess
 import zlib
 
 from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
+from toolyard.process.sandbox.git.outgoing.git_outside import GitOutside
+from toolyard.process.sandbox.git.outgoing.reachable import Reachable
 from toolyard.process.sandbox.mount_points import folder_itself
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from toolyard.process.sandbox.git.git_files import Stamp
 
@@ -30,8 +31,10 @@ CHUNK = 1 << 18
 LONGEST_HEADER, MOST_UNPACKED = 64, 1 << 31
 MOST_CHECKS = 200
 """How often git is asked for those that are missing among many; what is left then counts as missing."""
-PATIENCE = 600.0
-"""Seconds that git may take to check what it is given; a large pack takes minutes."""
+MOST_PACKS, LONGEST_PACK = 100, 1 << 33
+"""Packs that are taken at a time, and how long one may be."""
+LEAST_SECONDS, BYTES_A_SECOND = 30, 1 << 21
+"""Of the processor, that git may take for a pack: one that takes longer unpacks to far more than it is."""
 
 
 class ObjectHandover:
@@ -39,16 +42,45 @@ class ObjectHandover:
 
     def __init__(self, inside: str, git: str, program: str) -> None:
         """`inside` is their folder; `program` is the git that may run outside, empty where there is none."""
-        self._inside, self._git, self._program = inside, git, program
+        self._inside, self._git = inside, git
+        self._outside = GitOutside(program, git)
         self._given: set[str] = set()
         self._refused: dict[str, Stamp] = {}
         """What was not what it says, until it is replaced."""
 
-    def hand_over(self) -> None:
+    def begin(self) -> None:
+        """Another exchange begins, which may take its time."""
+        self._outside.begin()
+
+    def hand_over(self, wanted: Iterable[str], ends: Collection[str] = ()) -> None:
+        """Copy what some objects are made of, if all of it is there and is what it says; `ends` have no parents.
+
+        Packs are taken only where something is missing else, and whole.
+        """
+        with contextlib.suppress(OSError), folder_itself(self._inside) as top:
+            reachable = Reachable(top, self._is_outside, ends)
+            reachable.add({one.partition("^")[0] for one in wanted})
+            missing = reachable.elsewhere - self.there(reachable.elsewhere)
+            if missing and self._hand_over_packs(top):
+                # What is in a pack may lead to what is in a file of its own again.
+                reachable.add(loose_at(top))
+                missing = reachable.elsewhere - self.there(reachable.elsewhere)
+            for name in reachable.whole(() if self._is_partial() else missing):
+                with contextlib.suppress(OSError):  # one that cannot be copied must not keep the others
+                    self._copy_from(top, name)
+
+    def hand_over_all(self) -> None:
         """Copy what is new and is what it says; whoever needs the rest will miss it."""
         with contextlib.suppress(OSError), folder_itself(self._inside) as top:
-            self._hand_over_loose(top)
+            for name in loose_at(top):
+                if not self._is_outside(name):
+                    with contextlib.suppress(OSError):
+                        self._copy_from(top, name)
             self._hand_over_packs(top)
+
+    def is_from_inside(self, name: str) -> bool:
+        """Whether an object certainly was made inside."""
+        return name in self._given
 
     def missing(self, values: Iterable[str]) -> list[str]:
         """Of some commits those that are not there outside with all that they are made of."""
@@ -88,18 +120,29 @@ class ObjectHandover:
         said = self._run([*words[:3], "--not", *words[3:], f"--exclude={without}", "--all"])
         return said is not None and not said
 
+    def unreachable(self, commits: Iterable[str], *, without: str) -> set[str]:
+        """Of some commits those that are there, and that no ref leads to but one."""
+        there = self.there(commits)
+        words = ["rev-list", "--stdin", "--not", f"--exclude={without}", "--all"]
+        return set(self._answer(words, there).decode().split()) & there
+
     def _answer(self, words: list[str], ids: Iterable[str]) -> bytes:
         given = "".join(f"{one}\n" for one in sorted(set(ids))).encode()
         return (self._run(words, given=given) or b"") if given else b""
 
-    def _hand_over_loose(self, top: int) -> None:
-        for half in filter(HALF.fullmatch, names_at(top)):
-            with contextlib.suppress(OSError), opened(half, FOLDER, top) as folder:
-                for rest in filter(REST.fullmatch, names_at(folder)):
-                    name = half + rest
-                    if name not in self._given and not os.path.lexists(f"{self._git}/objects/{half}/{rest}"):
-                        with contextlib.suppress(OSError):  # one that cannot be copied must not keep the others
-                            self._copy(half, rest, folder)
+    def _is_outside(self, name: str) -> bool:
+        """Whether an object was handed over, or is outside in a file of its own."""
+        return name in self._given or os.path.lexists(f"{self._git}/objects/{name[:2]}/{name[2:]}")
+
+    def _is_partial(self) -> bool:
+        """Whether the owner has only some of the objects, and gets others when they are needed."""
+        with contextlib.suppress(OSError):
+            return any(name.endswith(".promisor") for name in os.listdir(f"{self._git}/objects/pack"))
+        return False
+
+    def _copy_from(self, top: int, name: str) -> None:
+        with opened(name[:2], FOLDER, top) as folder:
+            self._copy(name[:2], name[2:], folder)
 
     def _note(self, name: str, source: int, *, is_given: bool) -> None:
         if is_given:
@@ -126,8 +169,12 @@ class ObjectHandover:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=target)
 
-    def _hand_over_packs(self, top: int) -> None:
-        """Packs are read by git itself, which works out and checks each object and makes the list of them anew."""
+    def _hand_over_packs(self, top: int) -> int:
+        """Packs are read by git itself, which works out and checks each object and makes the list of them anew.
+
+        Tells how many there were.
+        """
+        taken = 0
         with contextlib.suppress(OSError), opened("pack", FOLDER, top) as folder:
             for name in filter(PACK.fullmatch, names_at(folder)):
                 if name in self._given or os.path.lexists(f"{self._git}/objects/pack/{name}"):
@@ -136,33 +183,28 @@ class ObjectHandover:
                     facts = os.fstat(source)
                     if not stat.S_ISREG(facts.st_mode) or self._refused.get(name) == stamp_of(facts):
                         continue
-                    said = self._run(["index-pack", "--stdin", "--fix-thin"], stdin=source)
+                    taken += 1
+                    said = self._index_pack(source, facts.st_size)
                     self._note(name, source, is_given=said is not None)
+                if taken == MOST_PACKS:
+                    break
+        return taken
+
+    def _index_pack(self, source: int, size: int) -> bytes | None:
+        words = ["index-pack", "--stdin", "--fix-thin", f"--max-input-size={size}"]
+        if size > LONGEST_PACK:
+            return None
+        return self._outside.run(
+            words, stdin=source, seconds=LEAST_SECONDS + size // BYTES_A_SECOND, longest_file=2 * size
+        )
 
     def _is_whole(self, values: list[str]) -> bool:
         """As git asks itself after a fetch."""
         words = ["rev-list", "--objects", "--quiet", "--stdin", "--exclude-promisor-objects", "--not", "--all"]
         return self._run(words, given="".join(f"{value}\n" for value in values).encode()) is not None
 
-    def _run(self, words: list[str], *, stdin: int | None = None, given: bytes | None = None) -> bytes | None:
-        """Run git outside on the repository as its owner has it; what it says, None where it fails."""
-        if not self._program:
-            return None
-        env = {"PATH": os.path.dirname(self._program), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-        env |= {"GIT_DIR": self._git, "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
-        try:
-            ran = subprocess.run(
-                [self._program, *words],
-                cwd=self._git,
-                env=env,
-                stdin=stdin if given is None else None,
-                input=given,
-                capture_output=True,
-                timeout=PATIENCE,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return ran.stdout if ran.returncode == 0 else None
+    def _run(self, words: list[str], *, given: bytes | None = None) -> bytes | None:
+        return self._outside.run(words, given=given)
 
 
 def copy_checked(source: int, target: int, name: str) -> bool:
@@ -193,6 +235,15 @@ def copy_checked(source: int, target: int, name: str) -> bool:
     return (
         unpacking.eof and digest.hexdigest() == name and header is not None and int(header[1]) == length - header.end()
     )
+
+
+def loose_at(top: int) -> list[str]:
+    """The objects in files of their own in an open folder of objects."""
+    found = []
+    for half in filter(HALF.fullmatch, names_at(top)):
+        with contextlib.suppress(OSError), opened(half, FOLDER, top) as folder:
+            found += [half + rest for rest in filter(REST.fullmatch, names_at(folder))]
+    return found
 
 
 def names_at(folder: int) -> list[str]:

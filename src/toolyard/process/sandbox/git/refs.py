@@ -19,11 +19,18 @@ NAME = re.compile(rf"refs(?:/{PART})+")
 VALUE = re.compile(rf"{COMMIT}|ref: refs(?:/{PART})+")
 LINE = re.compile(rf"({COMMIT}) (refs/\S+)")
 LONGEST_NAME = 1000
+KEPT_AT = "refs/from-sandbox"
+"""Below it is what a branch was inside that was changed outside, too, and what it was outside before it went inside."""
 
 
 def is_ref(name: str) -> bool:
     """Whether git takes this for the name of a ref."""
     return name.startswith("refs/") and len(name) < LONGEST_NAME and NAME.fullmatch(name) is not None
+
+
+def is_kept(name: str) -> bool:
+    """Whether a ref is, or is in the place of, one of those that are kept for the owner."""
+    return name == KEPT_AT or name.startswith(f"{KEPT_AT}/")
 
 
 def is_value(text: str) -> bool:

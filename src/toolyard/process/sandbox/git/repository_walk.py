@@ -12,12 +12,20 @@ from toolyard.process.sandbox.mount_points import listing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from toolyard.process.sandbox.folder_events import FolderEvents
 
 
 MOST_FOLDERS = 5000
+MOST_NEW = 100_000
+"""The most folders that tools made or changed: these do not count among the others, so that they can hide none."""
 JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
+REST = 100
+"""How much longer than it took the next look at all folders is put off: so it costs one part in a hundred."""
+FOLLOW_AT = 2
+"""Which look at all folders the kernel is asked to tell from: a short life is over before it would pay."""
 LOOKED_AT_LAST = frozenset(("node_modules", "__pycache__", "target", "venv", ".venv", ".tox"))
 """Folders of which there are thousands below, and seldom a repository."""
 
@@ -33,45 +41,153 @@ class RepositoryWalk:
         self._seen: dict[str, tuple[int, FolderContents]] = {}
 
     def repositories(
-        self, roots: Sequence[str], closed: Collection[str] = (), *, with_late: bool = True
+        self, roots: Iterable[str], closed: Collection[str] = (), *, with_late: bool = True
     ) -> Iterator[str]:
         """The folders that git would take its configuration from, and pointers to some; none below what is closed.
 
         `with_late` tells whether also folders are looked through of which there are thousands below.
         """
+        for _, found in self.folders(roots, closed, with_late=with_late):
+            yield from found.repositories
+
+    def folders(
+        self, roots: Iterable[str], closed: Collection[str] = (), *, with_late: bool = True, since: int | None = None
+    ) -> Iterator[tuple[str, FolderContents]]:
+        """Each folder with what is in it; those that changed since a time do not count to the number."""
         waiting, late = deque(roots), deque[str]()
-        for _ in range(MOST_FOLDERS):
+        most, most_new = MOST_FOLDERS, MOST_NEW
+        while most and most_new:
             if not waiting and with_late:
                 waiting, late = late, deque()
             if not waiting:
                 return
-            found = self._look(waiting.popleft())
-            yield from found.repositories
-            waiting.extend(folder for folder in found.below if folder not in closed)
-            late.extend(folder for folder in found.late if folder not in closed)
+            found = self.look(folder := waiting.popleft())
+            if since is not None and found.changed >= since:
+                most_new -= 1
+            else:
+                most -= 1
+            yield folder, found
+            waiting.extend(below for below in found.below if below not in closed)
+            late.extend(below for below in found.late if below not in closed)
 
-    def _look(self, folder: str) -> FolderContents:
-        """What is in a folder; from memory if nothing was made or removed since."""
+    def look(self, folder: str, *, is_told: bool = False) -> FolderContents:
+        """What is in a folder; from memory if nothing was made or removed since, and nobody told of it."""
         try:
             changed = os.lstat(folder).st_ctime_ns
-            if (seen := self._seen.get(folder)) and seen[0] == changed:
+            if not is_told and (seen := self._seen.get(folder)) and seen[0] == changed:
                 return seen[1]
             listed = listing(folder)
         except OSError:
-            return FolderContents((), (), ())
+            return FolderContents((), (), (), 0)
         below = [name for name, is_folder in listed.items() if is_folder and name != ".git"]
         found = FolderContents(
             [f"{folder}/{name}" for name in below if name not in LOOKED_AT_LAST],
             [f"{folder}/{name}" for name in below if name in LOOKED_AT_LAST],
             [*([f"{folder}/.git"] if ".git" in listed else ()), *([folder] if is_like_git(listed.keys()) else ())],
+            changed,
         )
         self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, found)
         return found
 
 
 class FolderContents(NamedTuple):
-    """The folders in a folder, those that are looked at last, and the repositories there."""
+    """The folders in a folder, those that are looked at last, and the repositories there; and when it was changed."""
 
     below: Sequence[str]
     late: Sequence[str]
     repositories: Sequence[str]
+    changed: int
+
+
+class KnownRepositories:
+    """Those below some folders: whatever comes to be there is known the next time, and rarely all has to be walked.
+
+    The kernel tells in which folders something was made, moved or removed. Where it cannot, all are looked at each
+    time; and from time to time in any case, since some file systems change from elsewhere.
+    """
+
+    def __init__(self, walk: RepositoryWalk, roots: Sequence[str], since: int) -> None:
+        """What changed after `since` may be from tools."""
+        self._walk, self._roots, self._since = walk, roots, since
+        self._events: FolderEvents | None = None
+        self._paths: dict[int, str] = {}
+        """Of folders that the kernel tells of, by its numbers."""
+        self._told: set[int] = set()
+        self._is_lost = True
+        self._found: dict[str, Sequence[str]] = {}
+        self.looks = 0
+        """How often some of the folders were looked at."""
+        self._whole_looks = 0
+        self._next_whole = 0.0
+
+    def listen(self, events: FolderEvents) -> None:
+        """From now on these tell."""
+        if events is self._events:
+            return
+        self._events, self._paths, self._is_lost, self._whole_looks = events, {}, True, 0
+        events.add_listener(self)
+
+    @property
+    def numbers(self) -> Collection[int]:
+        return self._paths.keys()
+
+    def tell(self, numbers: Collection[int]) -> None:
+        """Something happened in these folders."""
+        self._told.update(self._paths.keys() & numbers)
+
+    def forget(self) -> None:
+        """Nobody knows what happened."""
+        self._is_lost = True
+
+    def all(self, closed: Callable[[], Collection[str]], *, is_whole: bool = False) -> list[str]:
+        """Each of them, as far as the events were heard; with `is_whole` every folder is looked at."""
+        if is_whole or self._is_lost or time.monotonic() >= self._next_whole:
+            self._look_at_all(closed())
+        elif self._told:
+            self.looks += 1
+            told, self._told = self._told, set()
+            self._look_below([self._paths.pop(number) for number in told], closed())
+        return [git for found in self._found.values() for git in found]
+
+    def _look_at_all(self, closed: Collection[str]) -> None:
+        started = time.monotonic()
+        self.looks += 1
+        self._whole_looks += 1
+        self._told, self._found = set(), {}
+        can_tell = self._events is not None and self._whole_looks >= FOLLOW_AT
+        for root in self._roots:
+            can_tell = can_tell and self._follow(root) is not None
+        for folder, found in self._walk.folders(self._roots, closed, since=self._since):
+            if found.repositories:
+                self._found[folder] = found.repositories
+            # Before it is looked at itself, which comes later: nothing can be made there in between unheard.
+            for below in (*found.below, *found.late) if can_tell else ():
+                can_tell = can_tell and self._follow(below) is not None
+        self._is_lost = not can_tell
+        self._next_whole = time.monotonic() + (time.monotonic() - started) * REST
+
+    def _look_below(self, waiting: list[str], closed: Collection[str]) -> None:
+        """Look at folders in which something happened, and at those below that are not known yet."""
+        for _ in range(MOST_NEW):
+            if not waiting:
+                return
+            folder = waiting.pop()
+            self._found.pop(folder, None)
+            if self._follow(folder) is None:
+                self._is_lost = self._is_lost or os.path.lexists(folder)
+                continue
+            found = self._walk.look(folder, is_told=True)
+            if found.repositories:
+                self._found[folder] = found.repositories
+            for below in (*found.below, *found.late):
+                if below not in closed and self._follow(below) is not False:
+                    waiting.append(below)
+        self._is_lost = True
+
+    def _follow(self, folder: str) -> bool | None:
+        """Ask the kernel to tell of a folder: whether it is one that it did not tell of so far; None if it cannot."""
+        number = self._events.follow_one(folder) if self._events else -1
+        if number < 0:
+            return None
+        is_new, self._paths[number] = self._paths.get(number) != folder, folder
+        return is_new

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
-PLAIN = r"""(?x)\s*(?:
-        \[ [A-Za-z0-9-]+ (?: [ ] "(?:[^"\\]|\\["\\])*" )? \]
-        | [A-Za-z][A-Za-z0-9-]* (?: \s*=\s* (?: "[^"\\]*" | [^"\\\#;]* ) )?
-        | [\#;].*
-    )?\s*"""
-"""A line that everybody reads in the same way. Patterns are compiled when they are needed, which is rarely."""
+PLAIN = r"""(?x)\s*+(?:
+        \[ [A-Za-z0-9-]++ (?: [ ] "(?:[^"\\]|\\["\\])*+" )? \]
+        | [A-Za-z][A-Za-z0-9-]*+ (?: \s*+=\s*+ (?: "[^"\\]*+" | [^"\\\#;]*+ ) )?
+        | [\#;].*+
+    )?\s*+"""
+"""A line that everybody reads in the same way; nothing in it is read twice, however long it is. Patterns are compiled
+when they are needed, which is rarely.
+"""
 LEXEME = r"""(?x)(?P<space> \s+ | [\#;][^\n]* )
     | \[ (?P<section>[A-Za-z0-9.-]+) (?: [ \t]+ "(?P<sub>(?:[^"\\\n]|\\[^\n])*)" )? \]
     | (?P<name>[A-Za-z][A-Za-z0-9-]*) [ \t]*

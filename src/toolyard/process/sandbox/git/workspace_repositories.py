@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Any
 
-from toolyard.files.plain_text import text_of
+from toolyard.files.plain_text import printable, text_of
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
@@ -81,7 +81,8 @@ class WorkspaceRepositories:
                 if git and place and git not in self._exchanges:
                     number = len(self._exchanges)
                     found.append(self._add(git, place, f"{place}/objects", f"{one.place}.{number}.known", is_new=True))
-                    self._share_objects(git, place)
+                    with contextlib.suppress(OSError):  # then it misses what is shared, and says so
+                        self._share_objects(git, place)
         return found
 
     def _keep_left(self) -> Iterator[str]:
@@ -95,7 +96,7 @@ class WorkspaceRepositories:
             self._told_left[one.git] = left
             if kept := keep_work(one.git, left, one.objects, self._program):
                 names = ", ".join(kept.refs)
-                yield (
+                yield printable(
                     f"[git: {names} of {one.git} could not be handed over, and is kept in {kept.place}; "
                     f"to get it: {kept.command}]"
                 )

@@ -81,7 +81,7 @@ HOSTILE: dict[str, list[IndexEntry]] = {
 
 @pytest.mark.parametrize("version", [2, 4])
 def test_ordinary_paths_are_read(version):
-    index = GitIndex(version, 20, [entry(name) for name in sorted([*HARMLESS, b"n" * 5000])])
+    index = GitIndex(version, 20, [entry(name) for name in sorted([*HARMLESS, b"n" * 4096])])
     assert read_index(index.written(), 20, {}.get) == index
     sparse = GitIndex(version, 20, [entry(b"a/", FOLDER, extended=0x4000)])
     assert read_index(sparse.written(), 20, {}.get).entries == sparse.entries

@@ -31,6 +31,9 @@ DOUBTFUL = re.compile(
     rb"\A\Z|\A/|//|/\Z|(?:\A|[/\\])\.\.?(?:[/\\]|\Z)|\.git|git~1|\xe2\x80|\xe2\x81|\xef\xbb\xbf", re.I
 )
 """What a path has in it that may not be given to git; most have nothing of it."""
+MOST_ENTRIES, LONGEST_NAME, MOST_NAMES = 1_000_000, 4096, 1 << 27
+LONGEST_NUMBER = 8
+"""What an index is bounded by, the names by their length together: version 4 writes one in a few bytes."""
 UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Letters that some file systems take no notice of in a name."""
 
@@ -119,7 +122,9 @@ def read_file(data: bytes, id_length: int) -> tuple[int, list[IndexEntry], dict[
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] != SIGNATURE or not 2 <= version <= 4:
         raise ValueError("not an index")
-    entries, at, name = [], 12, b""
+    entries, at, name, length = [], 12, b"", 0
+    if count > MOST_ENTRIES:
+        raise ValueError("more entries than can be compared")
     for _ in range(count):
         id_at, flags_at = at + STAT, at + STAT + id_length
         flags, extended, start = int.from_bytes(data[flags_at : flags_at + 2], "big"), 0, flags_at + 2
@@ -132,6 +137,9 @@ def read_file(data: bytes, id_length: int) -> tuple[int, list[IndexEntry], dict[
         end = data.index(b"\0", start)
         if kept < 0 or extended & ~(SKIPPED | INTENDED):
             raise ValueError("not an entry")
+        length += kept + end - start
+        if kept + end - start > LONGEST_NAME or length > MOST_NAMES:
+            raise ValueError("names longer than can be compared")
         name = name[:kept] + data[start:end]
         if flags & LONGEST_LENGTH != min(len(name), LONGEST_LENGTH):
             raise ValueError("a name is not as long as it says, so git would read on elsewhere")
@@ -225,9 +233,10 @@ def check_path(name: bytes, *, is_link: bool = False) -> None:
 
 def number_at(data: bytes, at: int) -> tuple[int, int]:
     """A number of as many bytes as it needs, as git writes offsets; and where it ends."""
-    byte = data[at]
-    value, at = byte & 0x7F, at + 1
+    value, start, byte = -1, at, 0x80
     while byte & 0x80:
+        if at == len(data) or at == start + LONGEST_NUMBER:
+            raise ValueError("a number is cut short, or too long")
         byte = data[at]
         value, at = ((value + 1) << 7) | (byte & 0x7F), at + 1
     return value, at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from toolyard.files.inside import is_inside
-from toolyard.process.sandbox.git.outgoing.index_file import FOLDER, MODULE, SKIPPED
+from toolyard.process.sandbox.git.outgoing.index_file import FOLDER, MODE, MODULE, SKIPPED, STAT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def paths_in(roots: Sequence[str], git: str) -> tuple[bytes, ...]:
 def limited(inside: GitIndex, outside: GitIndex | None, prefixes: tuple[bytes, ...]) -> GitIndex:
     """The index that git outside gets; paths that do not begin with one of these stay as they are there.
 
-    Files that git is not to look at are those that the owner has told it; ValueError where that cannot be.
+    Files that git is not to look at are those that the owner has told it; ValueError where that cannot be. What git
+    remembers of the files on the disk, by which it sees that they were not changed, is what git outside saw itself.
     """
     owners = {one.place: one for one in outside.entries} if outside else {}
     is_sparse = any(one.extended & SKIPPED for one in owners.values())
@@ -44,10 +45,17 @@ def shown(one: IndexEntry, owners: IndexEntry | None, is_sparse: bool) -> IndexE
     if one.mode == FOLDER and not may_skip:
         raise ValueError("a folder that is left out inside only")
     is_assumed = owners is not None and bool(owners.flags & ASSUMED)
+    is_same = owners is not None and (owners.id, owners.mode) == (one.id, one.mode)
     return one._replace(
         flags=one.flags if is_assumed else one.flags & ~ASSUMED,
         extended=one.extended if may_skip else one.extended & ~SKIPPED,
+        stat=owners.stat if owners and is_same else unseen(one),
     )
+
+
+def unseen(one: IndexEntry) -> bytes:
+    """What git writes of a file that it has not looked at yet."""
+    return bytes(MODE.start) + one.mode + bytes(STAT - MODE.stop)
 
 
 def has_new_modules(index: GitIndex, outside: GitIndex | None) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from toolyard.process.sandbox.git.outgoing.reflogs import STASH
-from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
+from toolyard.process.sandbox.git.git_files import IsLocked
+from toolyard.process.sandbox.git.outgoing.reflogs import STASH, commits_in
+from toolyard.process.sandbox.git.refs import KEPT_AT, change_ref, is_ref, refs_in
 from toolyard.process.sandbox.git.travelling import LOG, is_commit
 
 TYPE_CHECKING = False
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.git.git_files import GitFiles
     from toolyard.process.sandbox.git.objects import ObjectHandover
 
-KEPT_AT = "refs/from-sandbox"
-"""Below it is what a branch was inside that was changed outside, too, and what it was outside before it went inside."""
 MOST_OF_ONE_NAME = 100
+MOST_OF_A_LOG = 50
 
 
 class KeptCommits:
@@ -32,7 +32,28 @@ class KeptCommits:
         self._of_owner.update(commits)
 
     def is_of_owner(self, commit: str) -> bool:
-        return commit in self._of_owner
+        """Whether it may be: what was not made inside, as far as is known, is."""
+        return commit in self._of_owner or not self._objects.is_from_inside(commit)
+
+    def keep_all(self, name: str, commits: Iterable[str], patience: float) -> list[str]:
+        """Keep those of the owner's that no ref but this one leads to; tells as what. OSError where that cannot be."""
+        kept: list[str] = []
+        waiting = [one for one in dict.fromkeys(commits) if self.is_of_owner(one)]
+        for _ in range(MOST_OF_A_LOG):
+            lost = self._objects.unreachable(waiting, without=name)
+            waiting = [one for one in waiting if one in lost]
+            if not waiting:
+                return kept
+            kept.append(self.keep(name, waiting.pop(), patience))  # the last one first: it may lead to the others
+            if not kept[-1]:
+                raise IsLocked(name)
+        raise IsLocked(name)
+
+    def keep_of_log(self, log: str, outer: Mapping[str, bytes], staying: Iterable[str], patience: float) -> list[str]:
+        """Keep what is in a log that goes, and in none that stays."""
+        texts = [outer.get(one, b"") for one in staying if one != log]
+        commits = [one for one in commits_in(outer.get(log, b"")) if not any(one.encode() in text for text in texts)]
+        return self.keep_all(log.removeprefix("logs/"), commits, patience)
 
     def keep(self, name: str, commit: str, patience: float) -> str:
         """Give a commit a name after the ref that had it; tells which. What was kept under it before stays, too."""

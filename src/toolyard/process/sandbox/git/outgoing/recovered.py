@@ -78,7 +78,7 @@ def keep_work(git: str, refs: Mapping[str, str], objects: str, program: str) -> 
         make_repository(place, git, kept)
     except OSError:
         return None
-    ObjectHandover(objects, place, program).hand_over()
+    ObjectHandover(objects, place, program).hand_over_all()
     for name in kept_names()[:-MOST_KEPT]:
         remove_tree(os.path.join(recovered_folder(), name))
     return RecoveredWork(place, git, kept)

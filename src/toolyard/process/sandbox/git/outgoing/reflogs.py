@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 LINE = re.compile(
     rb"(?P<old>[0-9a-f]{40}(?:[0-9a-f]{24})?) (?P<new>[0-9a-f]{40}(?:[0-9a-f]{24})?)"
     rb" [^<>\x00-\x1f\x7f]*<[^<>\x00-\x1f\x7f]*> \d{1,20} [+-]\d{4}(?:\t[^\x00-\x08\x0a-\x1f\x7f]*)?"
@@ -12,16 +16,20 @@ STASH = "logs/refs/stash"
 """The one log of which git takes out lines by itself: each of them is a stash."""
 
 
-def merged_log(outside: bytes, inside: bytes) -> bytes:
-    """A log with what was added inside; what is there outside stays, and lines that git would not write stay inside."""
+def merged_log(outside: bytes, inside: bytes, broken: Collection[str]) -> bytes:
+    """A log with what was added inside; what is there outside stays, and lines that git would not write stay inside.
+
+    So do those that lead to what is broken: git outside follows them when it collects what is not needed any more.
+    """
     there = lines_of(outside)
     known = set(there)
-    return b"".join(line + b"\n" for line in (*there, *(line for line in valid_lines(inside) if line not in known)))
+    new = (line for line in valid_lines(inside, broken) if line not in known)
+    return b"".join(line + b"\n" for line in (*there, *new))
 
 
-def valid_part(data: bytes) -> bytes:
+def valid_part(data: bytes, broken: Collection[str]) -> bytes:
     """Those lines of a log that git would write."""
-    return b"".join(line + b"\n" for line in valid_lines(data))
+    return b"".join(line + b"\n" for line in valid_lines(data, broken))
 
 
 def stashes_gone(outside: bytes, inside: bytes) -> list[str]:
@@ -33,8 +41,14 @@ def commits_in(data: bytes) -> list[str]:
     return [found["new"].decode() for line in lines_of(data) if (found := LINE.fullmatch(line))]
 
 
-def valid_lines(data: bytes) -> list[bytes]:
-    return [line for line in lines_of(data) if LINE.fullmatch(line)]
+def ids_in(data: bytes) -> set[str]:
+    """All that the lines of a log lead to, before and after."""
+    found = [line for one in lines_of(data) if (line := LINE.fullmatch(one))]
+    return {line[which].decode() for line in found for which in ("old", "new") if line[which].strip(b"0")}
+
+
+def valid_lines(data: bytes, broken: Collection[str]) -> list[bytes]:
+    return [line for line in lines_of(data) if LINE.fullmatch(line) and ids_in(line).isdisjoint(broken)]
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -6,8 +6,9 @@ import os
 import re
 
 from toolyard.files.inside import is_inside
+from toolyard.files.plain_text import path_of
 from toolyard.process.sandbox.git.outgoing.operations import commits_of, is_of_operation, refused_files
-from toolyard.process.sandbox.git.refs import is_ref, refs_in, text_of
+from toolyard.process.sandbox.git.refs import is_kept, is_ref, refs_in, text_of
 from toolyard.process.sandbox.git.travelling import (
     HEAD,
     INDEX,
@@ -52,6 +53,10 @@ class Refusals:
         """Why something stays inside; empty when it may leave."""
         if name.startswith("refs/replace/") or ONLY_INWARDS.fullmatch(name):
             return "git outside would obey it"
+        if is_kept(name):
+            return "what is kept for its owner has its place there"
+        if INFO.fullmatch(name) and name in self._outer:
+            return "it is its owner's"
         if name == SHALLOW:
             return "it would hide commits that are there, or it is locked"
         if INFO.fullmatch(name) and says_something(self._inner.get(name, b"")):
@@ -82,7 +87,10 @@ class Refusals:
         """
         top = "/".join(name.split("/")[:2])
         named = [self._outer.get(f"{top}/gitdir"), self._inner.get(f"{top}/gitdir")]
-        places = [os.path.realpath(os.fsdecode(data.rstrip(b"\r\n"))) for data in named if data]
+        try:
+            places = [os.path.realpath(path_of(data.rstrip(b"\r\n"))) for data in named if data]
+        except OSError:
+            return False
         is_ours = bool(places) and all(
             os.path.basename(place) == ".git" and any(is_inside(place, root) for root in self._roots)
             for place in places

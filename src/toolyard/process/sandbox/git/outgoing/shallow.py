@@ -35,6 +35,12 @@ def without_old_ends(outside: bytes, inside: bytes, objects: ObjectHandover) -> 
     return written(commits_in(outside) - passed)
 
 
+def behind(outside: bytes, inside: bytes, objects: ObjectHandover) -> set[str]:
+    """What has to be handed over before the ends are: the new ones, and what comes after those that are none now."""
+    gone = objects.parents_of(commits_in(outside) - commits_in(inside))
+    return (commits_in(inside) - commits_in(outside)).union(*gone.values())
+
+
 def commits_in(data: bytes) -> set[str]:
     lines = data.decode("ascii", "replace").splitlines()[:MOST_LINES]
     return {line for line in lines if re.fullmatch(COMMIT, line)}
