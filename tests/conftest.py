@@ -12,7 +12,7 @@ import pytest
 
 from console import Console, Session
 from marks import end_marked, marked
-from support import CommandLine
+from support import PATIENCE, CommandLine
 
 TEARDOWN_PATIENCE = 100.0
 STANDARD_ERROR = pytest.StashKey[int]()
@@ -90,3 +90,9 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 async def shell(console: Console) -> Session:
     """A fresh session that has run `cd …; export KEEP=42`."""
     return await console.open_prepared()
+
+
+@pytest.fixture(autouse=True)
+def patient_with_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine an MCP server may need longer for its first answer than people are made to wait."""
+    monkeypatch.setattr("toolyard.kinds.mcp.source.FIRST_ANSWER", PATIENCE)

@@ -273,16 +273,18 @@ async def test_input_required_result_capabilities(ask: Ask) -> Any:
     return done(text(" ".join(map(said, answers.values()))))
 
 
-@tool("Offers another tool from now on.")
+@tool("Offers another tool from now on, or no more.")
 async def test_trigger_tool_change(ask: Ask) -> Any:
-    TOOLS["another_tool"] = ("Answers with text.", NO_ARGUMENTS, test_simple_text)
+    if TOOLS.pop("another_tool", None) is None:
+        TOOLS["another_tool"] = ("Answers with text.", NO_ARGUMENTS, test_simple_text)
     await BUS.publish(ToolsListChanged())
     return done(text("changed"))
 
 
-@tool("Offers another prompt from now on.")
+@tool("Offers another prompt from now on, or no more.")
 async def test_trigger_prompt_change(ask: Ask) -> Any:
-    PROMPTS["another_prompt"] = ("A plain prompt.", [])
+    if PROMPTS.pop("another_prompt", None) is None:
+        PROMPTS["another_prompt"] = ("A plain prompt.", [])
     await BUS.publish(PromptsListChanged())
     return done(text("changed"))
 
