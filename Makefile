@@ -1,4 +1,6 @@
 .DEFAULT_GOAL := help
+# One more than there are processors: tests wait for processes and for time limits a third of the time.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 .PHONY: help run test check bench lock clean
 
 help:
@@ -20,7 +22,7 @@ run: .venv/.run-ready
 test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
-	.venv/bin/python -m pytest -n auto $(ARGS)
+	.venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .

@@ -10,8 +10,9 @@ import pytest
 from toolyard.core.arguments.decoder import ArgumentDecoder
 from toolyard.core.arguments.faults import BadArguments
 from toolyard.core.arguments.notes import schema_notes
-from toolyard.core.arguments.patterns import BadPattern, Pattern, TooManySteps, read_shape
+from toolyard.core.arguments.patterns import BadPattern, Pattern, read_shape
 from toolyard.core.arguments.schema import schema_fault
+from toolyard.core.arguments.steps import TooManySteps
 from toolyard.kinds.python_function.signatures.signature import Signature, read_signature
 
 ENDLESS = "a" * 20_000 + "!"

@@ -92,7 +92,7 @@ def test_H01_a_call_can_be_changed_before_it_runs(chat: Chat, model: Model, tool
     terminal.until("instead: touch wrong")
     terminal.key(*["BSpace"] * len("wrong"))
     terminal.line("right")
-    terminal.until("wants to run:\n  touch right")
+    terminal.until("| touch right")
     terminal.line("y")
     assert "└ not run" not in terminal.until("Fine.")
     assert (toolyard.folder / "right").exists()

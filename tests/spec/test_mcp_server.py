@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import httpx2
@@ -19,6 +20,7 @@ from toolyard.serve.mcp.http.listening import Address
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
+SUITE_SERVER = Path(__file__).parents[1] / "mcp_servers" / "suite_server.py"
 LONG = "a_tool_with_a_name_that_is_longer_than_what_a_client_can_pass_on_to_its_model"
 ODD = {"kind": {"const": "x"}, "size": {"type": ["integer", "null"], "exclusiveMinimum": 0}}
 
@@ -102,3 +104,25 @@ async def test_N08_each_conversation_has_a_bash_that_ends_with_it(yard, mode):
         with ended:
             async with asyncio.timeout(PATIENCE):
                 assert await asyncio.to_thread(ended.read) == ""
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_N13_what_servers_have_beside_tools_reaches_clients(yard, era):
+    source = {"mcp": {"command": [sys.executable, str(SUITE_SERVER), era], "name": "suite"}}
+    everything = {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}
+    async with connected(yard.config(source), yard.folder, era, capabilities=everything) as client:
+        assert (await client.request("resources/list"))["resources"]
+        assert (await client.request("resources/templates/list"))["resourceTemplates"]
+        assert (await client.request("resources/read", {"uri": "test://static-text"}))["contents"][0]["text"]
+        assert (await client.request("prompts/list"))["prompts"]
+        assert (await client.request("prompts/get", {"name": "test_simple_prompt"}))["messages"]
+        ref = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
+        wanted = {"ref": ref, "argument": {"name": "arg1", "value": "par"}}
+        assert (await client.request("completion/complete", wanted))["completion"]["values"] == ["paris"]
+        text = {"type": "text", "text": "Paris"}
+        says = {"role": "assistant", "content": text, "model": "m", "stopReason": "endTurn"}
+        client.answer_question = lambda asked: says if "messages" in asked else {"roots": [{"uri": "file:///r"}]}
+        assert "Paris" in (await client.call("test_sampling", prompt="?"))["content"][0]["text"]
+        assert "file:///r" in (await client.call("test_input_required_result_list_roots"))["content"][0]["text"]
+    recorded = {line["tool"] for line in yard.audit()}
+    assert {"suite_read_resource", "suite_get_prompt", "suite_complete", "test_sampling"} <= recorded

@@ -69,11 +69,6 @@ class Features:
             result.elements += elements if isinstance(elements, list | tuple) else []
         return result
 
-    @property
-    def shape_requests(self) -> bool:
-        """Whether any plugin has something to say to a request."""
-        return any(hasattr(plugin.instance, method) for plugin in self._plugins for method in SHAPES_REQUESTS)
-
     async def problems(self) -> list[Problem]:
         """What is found wrong while a request is made."""
         return [*(await self.system_message()).problems, *(await self.request_options()).problems]
@@ -99,6 +94,13 @@ class Features:
         file = Path(notice.file) if notice.file else self._config_file
         where = Position(file=file, line=notice.line)
         return Problem(code="feature_notice", message=notice.message, hint=notice.hint, where=where)
+
+
+def shape_requests(loaded: Loaded, agent: str, chosen: tuple[str, ...] | None = None) -> bool:
+    """Whether a plugin of an agent has something to say to its requests."""
+    catalog = loaded.agent(agent, chosen).catalog
+    on = (found.plugin.instance for id, found in catalog.plugins.items() if catalog.decisions[id].on)
+    return any(hasattr(instance, method) for instance in on for method in SHAPES_REQUESTS)
 
 
 def features_of(
@@ -148,8 +150,8 @@ def with_controls(config: JsonObject, given: JsonObject) -> dict[str, Any]:
 
 def request_problems(loaded: Loaded) -> list[Problem]:
     """What is wrong with what the agents' requests are made of; it is made for that, in a loop of its own."""
-    features = [features_of(loaded, agent) for agent in loaded.configuration.agents()]
-    asked = [one for one in features if one.shape_requests]
+    agents = loaded.configuration.agents()
+    asked = [features_of(loaded, agent) for agent in agents if shape_requests(loaded, agent)]
     if not asked:
         return []
 

@@ -285,14 +285,13 @@ class AgentSession:
         self._log.state = "working"
         try:
             await self._close_cut_off_turn(prompt)
-            if prompt is not None:
-                await self.record(PromptGiven(message=message_of(prompt)), durable=False)
-                await self._settings.give_title(text_of(message_of(prompt).content))
-            ended = await self._turn.run()
+            said = [message_of(prompt)] if prompt is not None else []
+            for message in said:
+                await self._settings.give_title(text_of(message.content))
+            ended = await self._turn.run(said)
             while ended and self._said:  # said so late that no step took it up
-                await self.record(*(PromptGiven(message=message) for message in self._take_said()))
                 self._turn = self._new_turn()
-                ended = await self._turn.run()
+                ended = await self._turn.run(self._take_said())
         finally:
             self._turn = None
 

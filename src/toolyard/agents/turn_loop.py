@@ -20,6 +20,7 @@ from toolyard.agents.sessions.events import (
     AnswerReceived,
     Noticed,
     Outcome,
+    PromptGiven,
     TurnEnded,
     TurnStarted,
     TurnWaits,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolyard.agents.sessions.history import History
     from toolyard.agents.turn_setup import Conversation, SetupFunction, TurnSetup
     from toolyard.config.agent_settings import BudgetSettings
-    from toolyard.core.conversation import AssistantMessage, Message, Usage
+    from toolyard.core.conversation import AssistantMessage, Message, Usage, UserMessage
     from toolyard.core.tool import ToolCall
 
 LAST_ANSWER = (
@@ -83,13 +84,17 @@ class Turn:
         self._empty_answers = 0
         self._listener = AnswerListener(conversation)
 
-    async def run(self) -> TurnEnded | None:
-        """Work until the turn ends, which it always does by saying why; None when it waits for an answer."""
+    async def run(self, said: Sequence[UserMessage] = ()) -> TurnEnded | None:
+        """Work on what was said until the turn ends, which it always does by saying why; None when it waits.
+
+        With nothing said, a turn that was cut off goes on.
+        """
         conversation = self._conversation
         history = conversation.history()
         number = history.turn if history.is_open else history.turn + 1
         if not history.is_open:
-            await conversation.record(TurnStarted(turn=number), durable=False)
+            prompts = [PromptGiven(message=message) for message in said]
+            await conversation.record(*prompts, TurnStarted(turn=number), durable=False)
         before = spent_in(conversation.history().events)
         self.spend(before.usage, before.steps)
         try:

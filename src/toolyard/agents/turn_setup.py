@@ -8,7 +8,7 @@ import msgspec
 
 from toolyard.agents.model_choice import ModelChoice, searches_tools, settings_in
 from toolyard.agents.own_tools.tool_search import SearchTool, shown_tools, without_search
-from toolyard.agents.request import features_of, with_controls
+from toolyard.agents.request import Contribution, features_of, shape_requests, with_controls
 from toolyard.config.agent_settings import BudgetSettings, ContextSettings
 from toolyard.config.layers import mapping
 
@@ -95,8 +95,10 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 async def setup_for(loaded: Loaded, session: Conditions, messages: Sequence[Message]) -> TurnSetup:
     """What the next request works with, by the configuration as it is now."""
     agent, choice, controls = session.agent, session.choice, session.controls
-    features = features_of(loaded, agent, models=[choice.model], chosen=session.chosen, controls=controls)
-    system, options = await features.system_message(), await features.request_options()
+    system, options = Contribution(), Contribution()
+    if shape_requests(loaded, agent, session.chosen):
+        features = features_of(loaded, agent, models=[choice.model], chosen=session.chosen, controls=controls)
+        system, options = await features.system_message(), await features.request_options()
     config = with_controls(choice.config, controls)
     tools = loaded.agent(agent, session.chosen).catalog.tools()
     search = any(isinstance(tool, SearchTool) for tool in tools) and searches_tools(choice)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import textwrap
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
-from toolyard.core.visible_text import escaped
+from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines, on_one_line
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
@@ -30,11 +29,11 @@ STYLES = {
     "removed": "error",
 }
 """How a line of a question looks, by how it weighs."""
-IN_WORDS = ("faint", "ask", "deny")
-"""What is no line of a command or of a file, and may be on several lines."""
 ASKS_BACK = ("?", "h", "help")
 EDITS = ("e", "edit")
 EDIT_LABEL = "instead: "
+NARROWEST = 20
+"""In columns; for a terminal that does not know how wide it is."""
 NOBODY = "nobody is at a terminal to ask"
 
 
@@ -54,7 +53,7 @@ class PlainLines:
         self._lines = Lines()
 
     async def ask(self, label: str, text: str = "") -> str | None:
-        show_piece(f"{text}\n{label}" if text else label, is_error=True)
+        show_piece(f"{escaped(text)}\n{label}" if text else label, is_error=True)
         return await self._lines.next()
 
 
@@ -102,8 +101,8 @@ class TerminalApprover:
     async def _fill(self, form: JsonObject, question: Question) -> Answer:
         """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
         show_note(f"{question.tool} itself asks, which lets nothing run:", "strong")
-        for words in question.preview.splitlines():
-            show_note(f"  | {escaped(words)}")
+        for words in marked_lines(question.preview):
+            show_wrapped(f"  {words}")
         fields = form.get("properties") or {}
         filled: dict[str, Json] = {}
         for name, field in fields.items() or {"": {}}.items():
@@ -134,14 +133,9 @@ def field_prompt(name: str, field: JsonObject) -> str:
     if not name:
         return "Go on? [y]es, [n]o: "
     choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
-    usual = f" [{on_one_line(field['default'])}]" if "default" in field else ""
-    told = f" ({', '.join(map(on_one_line, choices))})" if choices else ""
-    return f"  {on_one_line(field.get('title') or field.get('description') or name)}{told}{usual}: "
-
-
-def on_one_line(words: Json) -> str:
-    """What a tool says in its form, so that it can be taken for nothing else."""
-    return escaped(" ".join(str(words).split()))
+    usual = f" [{on_one_line(str(field['default']))}]" if "default" in field else ""
+    told = f" ({', '.join(on_one_line(str(one)) for one in choices)})" if choices else ""
+    return f"  {on_one_line(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
 
 
 def typed_value(text: str, field: JsonObject) -> Json:
@@ -160,18 +154,31 @@ def typed_value(text: str, field: JsonObject) -> Json:
 def show_question(question: Question) -> None:
     from toolyard.permissions.approval import question_lines
 
-    width = terminal_width()
     for weight, line in question_lines(question):
-        show_note(wrapped(line, width) if weight in IN_WORDS else line, STYLES.get(weight, ""))
+        show_wrapped(line, STYLES.get(weight, ""))
 
 
-def wrapped(text: str, width: int) -> str:
-    """Words of ours on as many lines as they need; a word that is longer than a line is left to the terminal."""
-    return "\n".join(
-        textwrap.wrap(
-            text, max(20, width - 1), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-        )
-    )
+def show_wrapped(line: str, style: str = "") -> None:
+    """Show a line with somebody else's words so that where the terminal breaks it, no line seems to be ours."""
+    for piece in broken(line, max(terminal_width(), NARROWEST)):
+        show_note(piece, style)
+
+
+def broken(line: str, width: int) -> Iterator[str]:
+    """The pieces of a line that fit into so many columns, all but the first with the mark of foreign text."""
+    piece, used = "", 0
+    for char in line:
+        wide = columns_of(char)
+        if used + wide > width:
+            kept, space, rest = piece.rpartition(" ")
+            if not space or len(rest) > NARROWEST // 2:
+                kept, rest = piece, ""
+            yield kept
+            piece = f"  {MARK}{rest}"
+            used = columns(piece)
+        piece += char
+        used += wide
+    yield piece
 
 
 def prompt_for(question: Question) -> str:
@@ -183,10 +190,9 @@ def prompt_for(question: Question) -> str:
 def show_meanings(question: Question) -> None:
     """What each answer does."""
     rules = ", ".join(offer.text for offer in question.offers)
-    width = terminal_width()
     for line in meanings(rules, can_change=question.tool != NETWORK):
-        show_note(wrapped(line, width))
-    show_note(wrapped(f"  It is asked because of: {question.reason}", width), "faint")
+        show_wrapped(line)
+    show_wrapped(f"  It is asked because of: {question.reason}", "faint")
 
 
 def meanings(rules: str, *, can_change: bool) -> Iterator[str]:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARK = "| "
+"""Before every line that somebody else wrote."""
+MOST_BLANK = 2
 LAYOUT = "\t\n"
 """Control characters that belong in a command."""
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
@@ -53,6 +60,28 @@ def fitting(line: str, most: int) -> str:
         if room < 0:
             break
     return f"{line[:end]}…"
+
+
+def on_one_line(text: str) -> str:
+    """Text of somebody else in a sentence of ours: it cannot begin a line, and nothing in it is hidden."""
+    return escaped(" ".join(text.split()))
+
+
+def marked_lines(text: str) -> Iterator[str]:
+    """The lines of somebody else's text, each with a mark that none of ours has; many empty ones are only counted."""
+    blank = 0
+    for line in [*escaped(text).split("\n"), ""]:
+        if not line.strip():
+            blank += 1
+            continue
+        if blank > MOST_BLANK:
+            yield f"{MARK}({blank} empty lines)"
+        else:
+            yield from [MARK.rstrip()] * blank
+        blank = 0
+        yield MARK + line
+    if blank > MOST_BLANK:
+        yield f"{MARK}({blank - 1} empty lines)"
 
 
 def is_hidden(char: str) -> bool:

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Write beside the file and move into place; with `durable` it is on the disk when this returns."""
+def replace_file(path: Path, data: bytes, *, durable: bool = False, with_folder: bool = True) -> None:
+    """Write beside the file and move into place; with `durable` it is on the disk when this returns.
+
+    Who moves more into the same folder syncs that once, at the end, and says so by `with_folder`.
+    """
     # Named here and not by `tempfile`, which takes five milliseconds to import.
     name = os.path.join(path.parent, f".{path.name}.{os.urandom(8).hex()}")
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -22,7 +25,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
                 file.flush()
                 os.fsync(fd)
         os.replace(name, path)
-        if durable:
+        if durable and with_folder:
             sync_folder(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):

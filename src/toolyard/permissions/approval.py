@@ -8,9 +8,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
+from toolyard.core.json_values import cut
 from toolyard.core.reach import REACH_DESCRIPTIONS, Reach
-from toolyard.core.visible_text import escaped
+from toolyard.core.visible_text import escaped, marked_lines, on_one_line
 from toolyard.permissions.verdict import NETWORK, Answer, Judged, Offer, Verdict
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 CHANGES = {"+": "added", "-": "removed", "@": "faint"}
 """What a line of a preview that is a patch begins with."""
+LONGEST_REASON = 2_000
+"""Of what others say, in characters; a command is shown as it is."""
 
 
 async def question_for(request: PermissionRequest, verdict: Verdict) -> Question:
@@ -65,14 +69,14 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
     shown = request.plan.command if request.plan.command is not None else str(dict(request.plan.arguments))
     return Question(
         id=request.call_id,
-        tool=escaped(request.tool.name),
+        tool=on_one_line(request.tool.name),
         command=escaped(request.redact(shown)),
         preview=escaped(await request.preview()),
-        reason=request.redact(verdict.reason),
+        reason=on_one_line(request.redact(verdict.reason)),
         reach=verdict.reach,
-        why_reach=escaped(request.redact(request.plan.why_reach)),
-        parts=verdict.parts,
-        offers=verdict.offers,
+        why_reach=on_one_line(request.redact(request.plan.why_reach)),
+        parts=tuple(replace(part, text=escaped(part.text), reason=on_one_line(part.reason)) for part in verdict.parts),
+        offers=tuple(replace(one, text=on_one_line(one.text), source=escaped(one.source)) for one in verdict.offers),
         fingerprint=request.fingerprint,
     )
 
@@ -80,21 +84,30 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
 def question_lines(question: Question) -> Iterator[tuple[str, str]]:
     """What a person is shown, line by line, with how each weighs: strong, plain, faint, as decided or changed."""
     if question.tool == NETWORK:
-        yield "strong", f"A program in the sandbox wants to {question.preview}."
+        yield "strong", f"A program in the sandbox wants to {on_one_line(question.preview)}."
         return
     yield "strong", f"{question.tool} wants to run:"
-    yield from (("plain", f"  {line}") for line in question.command.split("\n"))
+    weight = "ask" if question.reach == "outside" else "faint"
+    yield weight, f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}"
+    if question.why_reach:
+        yield weight, f"  it wants that because: {cut(question.why_reach, LONGEST_REASON)}"
+    yield from (("plain", f"  {line}") for line in marked_lines(question.command))
     if "\n" in question.preview:
-        yield from ((CHANGES.get(line[:1], "plain"), f"  {line}") for line in question.preview.split("\n"))
+        yield from ((CHANGES.get(line[2:3], "plain"), f"  {line}") for line in marked_lines(question.preview))
     elif question.preview and question.preview not in question.command:
         yield "faint", f"  ({question.preview})"
-    why = f", because: {question.why_reach}" if question.why_reach else ""
-    weight = "ask" if question.reach == "outside" else "faint"
-    yield weight, f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}{why}"
-    for part in question.parts:
-        if part.decision != "allow":
-            yield part.decision, f"  {part.decision} {' '.join(part.text.split())}: {part.reason}"
+    yield from doubt_lines(question)
     yield from (("faint", f"  always would save: {offer.text}") for offer in question.offers)
+
+
+def doubt_lines(question: Question) -> Iterator[tuple[str, str]]:
+    """Why somebody is asked: for each part that is not allowed, and for the whole where that says something else."""
+    unclear = [part for part in question.parts if part.decision != "allow"]
+    for part in unclear:
+        text = cut(on_one_line(part.text), LONGEST_REASON)
+        yield part.decision, f"  {part.decision} {text}: {cut(part.reason, LONGEST_REASON)}"
+    if not any(part.reason in question.reason for part in unclear):
+        yield "ask", f"  asked because of: {cut(question.reason, LONGEST_REASON)}"
 
 
 async def ask(approver: Approver, request: PermissionRequest, verdict: Verdict, timeout: float | None) -> Answer:
@@ -116,8 +129,6 @@ async def ask_to_fill(
     approver: Approver, request: PermissionRequest, message: str, form: JsonObject, timeout: float | None
 ) -> JsonObject | None:
     """What a person fills into a form that a tool wants while it runs; None when they will not, or nobody is there."""
-    from msgspec.structs import replace
-
     from toolyard.core.tool import Plan
 
     async def preview() -> str:

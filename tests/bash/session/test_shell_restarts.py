@@ -277,3 +277,13 @@ async def test_a_state_that_no_shell_can_begin_with_is_left_and_that_is_said(she
     reply = await shell.run('echo "[$v]"')
     assert (reply.output, reply.restarted) == ("[]\n", True)
     assert "its state cannot be taken over" in (reply.note or "")
+
+
+async def test_a_session_whose_folder_was_removed_goes_on_in_what_is_left_of_its_path(console: Console) -> None:
+    folder = console.folder_of("deep", "er")
+    shell = await console.open(cwd=folder)
+    await shell.run("x=1")
+    assert (await shell.run(f"rm -r {folder.parent}; exit 3")).exit_code == 3
+    reply = await shell.run('echo "$PWD $x"')
+    assert (reply.output, reply.exit_code, reply.restarted) == (f"{console.folder} 1\n", 0, True)
+    assert f"{folder} is gone, so that it begins in {console.folder}." in str(reply.note)

@@ -107,7 +107,7 @@ def test_a_question_on_a_narrow_terminal_is_read_word_by_word(chat: Chat, model:
     model.script(runs("echo hello"), says("Done."))
     terminal = chat("go", width=40, **ASK)
     seen = terminal.until("Allow? [y]es once")
-    assert "  reach work: the workspace can be\n    changed, and hosts can be reached" in seen
+    assert "  reach work: the workspace can be\n  | changed, and hosts can be reached" in seen
     assert re.search(r"● bash  echo hello  \(\d+ s\)", seen)
     terminal.line("y")
     terminal.until("Done.")

@@ -15,6 +15,7 @@ import msgspec
 
 from toolyard.agents.checkpoints.objects import DIGEST_SIZE, Digest, digest_of, new_digest
 from toolyard.files.atomic import replace_file, sync_folder
+from toolyard.files.folder_listing import FolderListing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,6 +26,7 @@ PIECE = 1 << 20
 LEVEL = 1
 """Of compression: more costs far more time than it saves room."""
 WORTH_IT = 0.9
+LONG_LISTING = 1 << 16
 Encoding = Literal["raw", "zlib"]
 
 
@@ -56,20 +58,24 @@ class Packs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._listing = FolderListing(folder)
         self._known: dict[Digest, tuple[str, PackedObject]] = {}
+        self._names: frozenset[str] = frozenset()
+        """The packs that it knows."""
         self._files: dict[str, int] = {}
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.reread()
 
     def reread(self) -> bool:
         """Learn of packs that others wrote or removed; whether some were removed."""
-        names = {file.name for file in self._folder.glob("*.pack")}
-        gone = {pack for pack, _ in self._known.values()} - names
+        names = frozenset(name for name in self._listing.sizes() if name.endswith(".pack"))
+        gone = self._names - names
         if gone:
             self._known = {digest: at for digest, at in self._known.items() if at[0] not in gone}
-        for name in sorted(names - {pack for pack, _ in self._known.values()}):
+        for name in sorted(names - self._names):
             for place in read_index(self._index_of(name)):
                 self._known.setdefault(place.digest, (name, place))
+        self._names = names
         return bool(gone)
 
     def __contains__(self, digest: Digest) -> bool:
@@ -104,7 +110,7 @@ class Packs:
     @contextlib.contextmanager
     def writing(self) -> Iterator[PackWriter]:
         """A new pack, which is there when this ends; none when nothing was added, or an error ended it."""
-        number = max((int(file.stem) for file in self._folder.glob("*.pack")), default=0) + 1
+        number = max((int(name[:-5]) for name in self._listing.sizes() if name.endswith(".pack")), default=0) + 1
         name = f"{number:08}.pack"
         partial = self._folder / f"{name}.partial"
         writer = PackWriter(partial, self)
@@ -113,14 +119,13 @@ class Packs:
             writer.finish()
             if writer.places:
                 index = msgspec.msgpack.encode(PackIndex(writer.places))
-                replace_file(self._index_of(name), index, durable=True)
+                replace_file(self._index_of(name), index, durable=True, with_folder=False)
                 os.rename(partial, self._folder / name)
                 sync_folder(self._folder)
                 self._known |= {place.digest: (name, place) for place in writer.places}
+                self._names |= {name}
         finally:
             writer.close()
-            with contextlib.suppress(FileNotFoundError):
-                partial.unlink()
 
     def keep_only(self, live: Collection[Digest]) -> int:
         """Forget all other objects; the number of bytes that this freed.
@@ -143,14 +148,15 @@ class Packs:
 
     def remove_leftovers(self) -> None:
         """Remove what was being written by somebody who did not live to finish it; only for who holds the lock."""
-        for file in self._folder.iterdir():
-            lone = file.suffix == ".index" and not file.with_suffix(".pack").exists()
-            if lone or file.suffix == ".partial" or file.name.startswith("."):
-                file.unlink(missing_ok=True)
+        names = self._listing.sizes()
+        for name in names:
+            lone = name.endswith(".index") and f"{name[:-6]}.pack" not in names
+            if lone or name.endswith(".partial") or name.startswith("."):
+                (self._folder / name).unlink(missing_ok=True)
 
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(file.stat().st_size for file in self._folder.iterdir())
+        return sum(self._listing.sizes().values())
 
     def close(self) -> None:
         while self._files:
@@ -162,6 +168,7 @@ class Packs:
         if fd := self._files.pop(pack, None):
             os.close(fd)
         self._known = {digest: at for digest, at in self._known.items() if at[0] != pack}
+        self._names -= {pack}
 
     def _opened(self, pack: str) -> int:
         if pack not in self._files:
@@ -194,6 +201,15 @@ class PackWriter:
                 self._append(digest, data, len(data), "raw")
         return digest
 
+    def add_listing(self, data: bytes) -> Digest:
+        """Keep what is mostly digests, in which there is little to compress; only what is long is worth the time."""
+        if len(data) > LONG_LISTING:
+            return self.add(data)
+        digest = digest_of(data)
+        if not self._has(digest):
+            self._append(digest, data, len(data), "raw")
+        return digest
+
     def add_file(self, fd: int, size: int, largest: int) -> tuple[Digest, int] | None:
         """Keep what a file has, in one reading; None when it has more than is allowed."""
         if size <= PIECE:
@@ -215,8 +231,10 @@ class PackWriter:
             os.fsync(self._opened.fileno())
 
     def close(self) -> None:
+        """Leave nothing behind of a pack that did not get its name."""
         if self._opened:
             self._opened.close()
+            self._path.unlink(missing_ok=True)
 
     @property
     def _file(self) -> BufferedWriter:

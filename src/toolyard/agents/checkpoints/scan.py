@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from toolyard.agents.checkpoints.coverage import CACHE_TAG, REPOSITORIES, Coverage, LeftOut
-from toolyard.agents.checkpoints.objects import FileEntry, FolderEntry, LinkEntry, Listing, digest_of, encode_listing
+from toolyard.agents.checkpoints.objects import FileEntry, FolderEntry, LinkEntry, Listing, encode_listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,12 +25,16 @@ FileStamp: TypeAlias = tuple[int, int, int, int, int]
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+KIND, A_FILE, A_LINK, A_FOLDER = 0o170000, stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR
+"""The bits of a mode that say what something is, and what they say."""
 KEPT_MODE = 0o1777
 """Bits of a mode that are kept; those that make a program run as somebody else are not."""
 DEEPEST = 200
 TICK = 20_000_000
 """Nanoseconds within which a file may change twice and look as if it had changed once."""
 NEVER: FileStamp = (0, 0, 0, 0, 0)
+STAMP_OF = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+MODE_OF = itemgetter(0)
 
 
 class SeenFolder(msgspec.Struct, array_like=True):
@@ -42,6 +48,7 @@ class SeenFolder(msgspec.Struct, array_like=True):
 
 
 SeenFolders: TypeAlias = "dict[str, SeenFolder]"
+NOTHING = SeenFolder({}, {}, b"", {})
 
 
 class TooMany(Exception):
@@ -68,7 +75,7 @@ class WorkspaceScan:
         self._coverage = coverage
         self._never = frozenset(never)
         """Folders that are not looked into, by device and inode."""
-        self._without = frozenset(without)
+        self._without = names_by_folder(without)
         """Paths that are no part of the state."""
         self._files = 0
         self._fresh_since = time.time_ns() - TICK
@@ -89,40 +96,51 @@ class WorkspaceScan:
         if before and before.stamps == stamps and before.folders == folders:
             self.seen[path] = before
             return before.listing
-        entries: Listing = {os.fsencode(name): FolderEntry(mode, listing) for name, (mode, listing) in folders.items()}
-        for name, now in list(stamps.items()):
-            raw = os.fsencode(name)
-            if before and before.stamps.get(name) == now and raw in before.entries:
-                entries[raw] = before.entries[raw]
-            elif entry := self._read(fd, name, now, path):
-                entries[raw] = entry
+        entries = self._entries(fd, path, stamps, folders, before)
+        listing = self._writer.add_listing(encode_listing(entries))
+        self.seen[path] = SeenFolder(stamps, folders, listing, entries)
+        return listing
+
+    def _entries(
+        self,
+        fd: int,
+        path: str,
+        stamps: dict[str, FileStamp],
+        folders: dict[str, tuple[int, bytes]],
+        before: SeenFolder | None,
+    ) -> Listing:
+        """What a folder has; only what is new or changed is read. Stamps of what could change unseen are taken out."""
+        if before is None or len(before.entries) != len(before.stamps) + len(before.folders):
+            before = NOTHING
+        entries, old = dict(before.entries), before.stamps
+        changed = [name for name, now in stamps.items() if old.get(name) != now]
+        for name in (*(old.keys() - stamps.keys()), *changed, *before.folders):
+            entries.pop(os.fsencode(name), None)
+        for name in changed:
+            now = stamps[name]
+            if entry := self._read(fd, name, now, path):
+                entries[os.fsencode(name)] = entry
                 if max(now[2], now[3]) >= self._fresh_since:
                     stamps[name] = NEVER
             else:
                 del stamps[name]
-        data = encode_listing(entries)
-        self._writer.add(data)
-        self.seen[path] = SeenFolder(stamps, folders, digest_of(data), entries)
-        return self.seen[path].listing
+        return entries | {os.fsencode(name): FolderEntry(mode, below) for name, (mode, below) in folders.items()}
 
     def _look(self, fd: int, path: str, depth: int) -> tuple[dict[str, FileStamp], dict[str, tuple[int, bytes]]]:
         """The stamps of files and links, and the folders with what is in them."""
-        stamps: dict[str, FileStamp] = {}
+        stamps = stamps_in(fd)
         below: list[tuple[str, os.stat_result]] = []
-        with os.scandir(fd) as found:
-            for entry in found:
-                try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # it went while we looked
+        if any(mode & KIND != A_FILE for mode in set(map(MODE_OF, stamps.values()))):
+            for name, kind in [(name, stamp[0] & KIND) for name, stamp in stamps.items()]:
+                if kind in (A_FILE, A_LINK):
                     continue
-                mode = facts.st_mode
-                if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                    stamps[entry.name] = (mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
-                elif stat.S_ISDIR(mode):
-                    below.append((entry.name, facts))
-                else:
-                    self._leave(path, entry.name, "it is neither a file, a folder nor a link")
-        for name in [name for name in stamps if name in REPOSITORIES or self._is_without(path, name)]:
+                del stamps[name]
+                if kind != A_FOLDER:
+                    self._leave(path, name, "it is neither a file, a folder nor a link")
+                    continue
+                with contextlib.suppress(FileNotFoundError):  # it went while we looked
+                    below.append((name, os.stat(name, dir_fd=fd, follow_symlinks=False)))
+        for name in sorted(stamps.keys() & (REPOSITORIES | self._without.get(path, frozenset()))):
             self._leave(path, name, "it is not part of states")  # as a file that leads to a worktree's repository
             del stamps[name]
         self._count(len(stamps) + len(below))
@@ -135,7 +153,8 @@ class WorkspaceScan:
 
     def _below(self, above: int, name: str, facts: os.stat_result, path: str, depth: int) -> Digest | None:
         """The listing of a folder in a folder; None when it is not kept."""
-        reason = "tools cannot change it" if self._is_without(path, name) else self._why_not(name, facts, depth)
+        is_without = name in self._without.get(path, ())
+        reason = "tools cannot change it" if is_without else self._why_not(name, facts, depth)
         if reason:
             self._leave(path, name, reason)
             return None
@@ -153,9 +172,6 @@ class WorkspaceScan:
             return self._folder(fd, f"{path}/{name}" if path else name, depth + 1)
         finally:
             os.close(fd)
-
-    def _is_without(self, path: str, name: str) -> bool:
-        return bool(self._without) and (f"{path}/{name}" if path else name) in self._without
 
     def _why_not(self, name: str, facts: os.stat_result, depth: int) -> str:
         if self._coverage.leaves_out(name):
@@ -200,6 +216,27 @@ class WorkspaceScan:
 
     def _leave(self, path: str, name: str, reason: str) -> None:
         self.left_out.append(LeftOut(path=f"{path}/{name}" if path else name, reason=reason))
+
+
+def stamps_in(folder: int) -> dict[str, FileStamp]:
+    """The stamps of all that is in a folder; this is where the time of a look goes."""
+    try:
+        with os.scandir(folder) as found:
+            return {entry.name: STAMP_OF(entry.stat(follow_symlinks=False)) for entry in found}
+    except FileNotFoundError:  # something went while we looked
+        stamps = {}
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                stamps[name] = STAMP_OF(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        return stamps
+
+
+def names_by_folder(paths: Iterable[str]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        found.setdefault(folder, set()).add(name)
+    return {folder: frozenset(names) for folder, names in found.items()}
 
 
 def is_marked_as_cache(folder: int) -> bool:

@@ -20,6 +20,7 @@ from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.files.atomic import replace_file
+from toolyard.files.folder_listing import FolderListing
 from toolyard.files.locks import try_lock
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SOON_NAMED = 3600.0
 """By when a state that was kept is named, if its process lives, in seconds."""
+SEEN_EVERY = 30.0
+"""Seconds after which what was seen is written again."""
 PATIENCE = 60.0
 """How many seconds to wait for another process that keeps a state of the same workspace."""
 
@@ -90,8 +93,10 @@ class CheckpointStore:
         self._folder = folder / workspace_name(self.workspace)
         self._records = self._folder / "states"
         self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._listing = FolderListing(self._records)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
+        self._seen_written: float | None = None
         self._users = -1
         """Locked, together with others, as long as we work with the states."""
 
@@ -209,7 +214,7 @@ class CheckpointStore:
             root = scan.run(self.workspace)
         if scan.seen != before:
             self._seen = scan.seen
-            replace_file(self._folder / "seen", encode_seen(scan.seen))
+            self._write_seen(scan.seen)
         last = self._last()
         if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
             os.utime(self._record_of(last))  # somebody else is about to name it
@@ -226,10 +231,17 @@ class CheckpointStore:
         replace_file(self._record_of(made), encode_json(made), durable=True)
         return made
 
+    def _write_seen(self, seen: SeenFolders) -> None:
+        """For the next process, which reads again what changed since; so that this need not be done each time."""
+        now = time.monotonic()
+        if self._seen_written is None or now - self._seen_written > SEEN_EVERY:
+            self._seen_written = now
+            replace_file(self._folder / "seen", encode_seen(seen))
+
     def _last(self) -> Checkpoint | None:
-        names = sorted(file.name for file in self._records.glob("*.json"))
+        name = max((name for name in self._listing.sizes() if name.endswith(".json")), default=None)
         try:
-            return decode_json((self._records / names[-1]).read_bytes(), Checkpoint) if names else None
+            return decode_json((self._records / name).read_bytes(), Checkpoint) if name else None
         except (OSError, msgspec.MsgspecError):
             return next(reversed(self.checkpoints()), None)
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -40,7 +41,12 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        return urlsplit(self.base_url or "").hostname or ""
+        return host_of(self.base_url or "")
+
+
+@lru_cache(maxsize=32)
+def host_of(address: str) -> str:
+    return urlsplit(address).hostname or ""
 
 
 CONFIG_KEYS = ProviderSettings.__struct_fields__
@@ -53,7 +59,8 @@ def read_settings(
 
     Raises `ProviderError` when there is no key, which only a server on this machine can do without.
     """
-    given = {key: stripped(config[key]) for key in CONFIG_KEYS if stripped(config.get(key)) not in (None, "")}
+    said = ((key, stripped(config[key])) for key in CONFIG_KEYS if key in config)
+    given = {key: value for key, value in said if value not in (None, "")}
     given.setdefault("base_url", os.environ.get(base_url_variable) or base_url)
     if key := stripped(os.environ.get(key_variable)):
         given.setdefault("api_key", key)

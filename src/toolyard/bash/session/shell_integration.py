@@ -97,7 +97,8 @@ class ShellIntegration:
         folder.write("probe", self._control.ask(PROBE))
         folder.write("eval", self._control.ask(EVAL_PROBE) + b"\0")
         folder.write("dump", DUMP.replace(b"@FILE@", words["dumped"]))
-        skip = quoted(SKIP % (quoted(folder.path), self._control.mark, words["leaving"]))
+        skip = SKIP.replace(b"@LEAVING@", words["leaving"]).replace(b"@FOLDER@", quoted(folder.path))
+        skip = quoted(skip.replace(b"@MARK@", self._control.mark))
         folder.write("abort", give_up.replace(b"@SKIP@", skip))
         folder.write("after", given_up)
 
@@ -301,6 +302,7 @@ STATE = rb"""\unset -f builtin
 \builtin printf 'cd -- %q\n' "${PWD-/}"
 \builtin shopt -p
 \builtin declare -p
+\builtin printf '%s\n' '[[ $PWD -ef . ]] || \builtin cd -P .'
 @TRAPS@
 \builtin umask -p
 \builtin printf 'set --'
@@ -315,7 +317,7 @@ STATE = rb"""\unset -f builtin
 """
 """Every line prints what bash itself can read. The order matters: functions come after everything that needs a word
 which they may redefine, and aliases after the functions whose words they would change. A function named `builtin` is
-the one thing that cannot be saved."""
+the one thing that cannot be saved. A folder that is gone by then is not the one of the next shell."""
 NOTE_FATAL = rb"""[[ $? != 1 || ${PIPESTATUS[0]} != 1 || $- == *e* ]] || >|%b
 """
 """Leaves a note if the shell may have ended because of what stops a script as `${x:?}` does."""
@@ -331,14 +333,15 @@ GIVE_UP = rb"""[[ $BASHPID == $$ ]] || \builtin exit 130
 }
 """
 """Makes the shell skip whatever is left of its command: while debugging, a DEBUG trap that fails skips a command, and
-with status 2, which is that of a bad number, also leaves a function or a sourced file. A child that has not begun yet
+with status 2, which is that of a bad pattern, also leaves a function or a sourced file. A child that has not begun yet
 has its parent's trap; what it must not do is to speak for its parent."""
 SKIP = (
-    rb"case $BASH_COMMAND$BASH_SOURCE in *%b/*|*%b*);;"
-    rb"*){ 3<%b||{ \builtin break 999;\builtin [ 0 -eq x ]&&((0));};} 2>/dev/null;;esac"
+    rb"[[ -e @LEAVING@ || $BASH_SOURCE == *@FOLDER@/* || $BASH_COMMAND == *@MARK@* ||"
+    rb" $BASH_COMMAND == *@FOLDER@/* && ($BASH_COMMAND == exec* || $BASH_COMMAND != *'&> '*@FOLDER@/o*) ]]"
+    rb"||{ \builtin break 999;[[ x =~ [ ]];} 2>/dev/null"
 )
-"""All but what comes from our folder, and the requests for records; and nothing once the shell is leaving. It has no
-`[[`, which bash cannot read after a malformed one."""
+"""All but what comes from our folder or is done with it, and the requests for records. What prints to a pipe of the
+folder is a command that has not begun."""
 GIVEN_UP = rb"""if [[ -s @UNDO@ ]]; then
 \builtin trap - DEBUG
 \builtin shopt -u extdebug

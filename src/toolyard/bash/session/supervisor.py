@@ -316,9 +316,20 @@ class ShellSupervisor:
         # A folder of a sandbox may be none here, and what was approved for one must not run in another.
         if not carried and cwd != self._first_cwd and not os.path.isdir(cwd):  # noqa: ASYNC240 - a moment
             cwd = self._first_cwd
+        if not carried and self._next_cwd:
+            cwd = self._nearest_folder(cwd)
         env, extra = self._variables()
         setup = ShellSetup(program=program.path, cwd=cwd, env=env, extra_env=extra, limits=self._limits, tty=self._tty)
         return await Shell.start(children.keeper, setup, state=state, carried=carried)
+
+    def _nearest_folder(self, cwd: str) -> str:
+        """Where a session goes on whose folder was removed, and its beginning too; the caller is told."""
+        nearest = cwd
+        while not os.path.isdir(nearest):
+            nearest = os.path.dirname(nearest)
+        if nearest != cwd:
+            self._notice = " ".join(filter(None, (self._notice, f"{cwd} is gone, so that it begins in {nearest}.")))
+        return nearest
 
     def _variables(self) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
         """What the shell sees: the application's variables less credentials, or those it was given."""

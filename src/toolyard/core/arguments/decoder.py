@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.arguments.exact_dialect import exact_dialect
 from toolyard.core.arguments.faults import ArgumentFault, BadArguments, faults_in, kind_of
 from toolyard.core.arguments.plain_schema import plain_defaults, property_types
 from toolyard.core.arguments.repair import MOST_LEVELS, MOST_ROUNDS, Repair, changed, is_deeper
-from toolyard.core.arguments.subschemas import (
-    Subschema,
-    dialect_of,
-    exact_dialect,
-    in_place,
-    meta_schemas,
-    root_schema,
-)
+from toolyard.core.arguments.steps import TooManySteps, bounded_steps, spend
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, root_schema
 from toolyard.core.json_values import ABSENT, NotJsonError, brief, parse_json
 
 if TYPE_CHECKING:
@@ -64,9 +59,16 @@ class CompiledSchema:
     def __init__(self, schema: Mapping[str, Json], defaults: Mapping[str, Json]) -> None:
         dialect = dialect_of(schema)
         root = root_schema(schema, dialect)
-        self._validator = exact_dialect(dialect)(root.schema, registry=meta_schemas())
-        self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
-        self.defaults = Defaults.of_tool(root, defaults)
+        self._validator = root.validator(exact_dialect(dialect))
+        self._required: frozenset[str] = frozenset()
+        self.defaults = NO_DEFAULTS
+        self._fault: TooManySteps | None = None
+        try:
+            with bounded_steps(root.schema):
+                self._required = frozenset(name for part in in_place(root) for name in part.schema.get("required", ()))
+                self.defaults = Defaults.of_tool(root, defaults)
+        except TooManySteps as error:
+            self._fault = error
 
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         """Return the arguments as the schema wants them, or all that is wrong with them."""
@@ -75,7 +77,10 @@ class CompiledSchema:
         try:
             given: Json = parse_json(arguments) if isinstance(arguments, str) else arguments
             if isinstance(given, Mapping):
-                return self._validated(dict(given))
+                if self._fault is not None:
+                    raise self._fault
+                with bounded_steps(given):
+                    return self._validated(dict(given))
             return refusal(f"expected a JSON object, got {kind_of(given)}: {brief(given)}")
         except NotJsonError as error:
             return refusal(str(error))
@@ -169,6 +174,7 @@ class Defaults(msgspec.Struct):
 
     def fill(self, value: Json, path: Pointer, filled: set[Pointer]) -> Json:
         """Copy a value and add the missing defaults; each is added once and never repaired."""
+        spend()
         if path in filled:
             return value
         if isinstance(value, dict):

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from jsonschema.exceptions import ValidationError
 
 from toolyard.core.arguments.patterns import readable_pattern
+from toolyard.core.arguments.steps import spend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from toolyard.core.tool import Json
+
+NAMES_OF_A_STEP = 20
 
 
 def check_pattern(_: Any, wanted: str, instance: Json, __: Json) -> Iterator[ValidationError]:
@@ -28,6 +31,7 @@ def check_pattern_properties(
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, Mapping):
         return
+    spend_on_names(instance, schemas)
     for text, schema in schemas.items():
         if found := readable_pattern(text):
             for name in filter(found.found_in, instance):
@@ -39,6 +43,7 @@ def check_additional_properties(
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, Mapping):
         return
+    spend_on_names(instance, schema.get("patternProperties", ()))
     further = [name for name in instance if not is_named(name, schema)]
     if isinstance(allowed, Mapping):
         for name in further:
@@ -62,6 +67,11 @@ def check_unevaluated_properties(
         yield ValidationError(f"properties that no part of the schema allows: {', '.join(map(repr, sorted(unfit)))}")
 
 
+def spend_on_names(instance: Mapping[str, Json], patterns: Collection[str]) -> None:
+    """Count what it takes to look for each pattern in each name."""
+    spend(1 + len(instance) * (1 + len(patterns)) // NAMES_OF_A_STEP)
+
+
 def is_named(name: str, schema: Mapping[str, Json]) -> bool:
     """Whether a schema has a property of this name, or a pattern that the name matches, or may match."""
     found = map(readable_pattern, schema.get("patternProperties", ()))
@@ -72,6 +82,7 @@ def evaluated_names(validator: Any, instance: Mapping[str, Json], schema: Json) 
     """The properties that a schema, or one that it applies to the same value, has something to say about."""
     if not isinstance(schema, Mapping):
         return set()
+    spend_on_names(instance, schema.get("patternProperties", ()))
     names = {name for name in instance if is_named(name, schema)}
     for keyword in ("additionalProperties", "unevaluatedProperties"):
         if keyword in schema:
@@ -114,7 +125,7 @@ def fits(errors: Iterator[ValidationError]) -> bool:
     return next(errors, None) is None
 
 
-KEYWORDS = {
+KEYWORDS: dict[str, Callable[..., Any]] = {
     "pattern": check_pattern,
     "patternProperties": check_pattern_properties,
     "additionalProperties": check_additional_properties,

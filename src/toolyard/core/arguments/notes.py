@@ -10,6 +10,7 @@ import msgspec
 from toolyard.core.arguments.faults import faults_in, path_text
 from toolyard.core.arguments.patterns import BadPattern, pattern
 from toolyard.core.arguments.plain_schema import checks_of, types_of
+from toolyard.core.arguments.steps import bounded_steps
 from toolyard.core.json_values import brief
 from toolyard.core.schema_parts import parts
 
@@ -35,15 +36,19 @@ class SchemaNote(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.message}" if place else self.message
 
 
-def schema_notes(schema: JsonObject, defaults: JsonObject | None = None) -> Iterator[SchemaNote]:
+def schema_notes(schema: JsonObject, defaults: JsonObject | None = None) -> list[SchemaNote]:
     """All of them, in a schema that `schema_fault` finds nothing wrong with, and in defaults that others give."""
+    with bounded_steps(schema):
+        notes = list(unfit_defaults(schema, defaults or {}))
+    return [*notes, *(note for path, part in parts(schema) for note in pattern_notes(path, part))]
+
+
+def unfit_defaults(schema: JsonObject, defaults: JsonObject) -> Iterator[SchemaNote]:
     validator: Validator | None = None
-    for path, part, default in [*own_defaults(schema), *given_defaults(schema, defaults or {})]:
+    for path, part, default in [*own_defaults(schema), *given_defaults(schema, defaults)]:
         if not surely_fits(part, default):
             validator = validator or compiled(schema)
             yield from default_notes(validator, path, part, default)
-    for path, part in parts(schema):
-        yield from pattern_notes(path, part)
 
 
 def own_defaults(schema: JsonObject) -> Iterator[tuple[Pointer, JsonObject, Json]]:
@@ -69,10 +74,11 @@ def surely_fits(part: JsonObject, default: Json) -> bool:
 
 
 def compiled(schema: JsonObject) -> Validator:
-    from toolyard.core.arguments.subschemas import dialect_of, exact_dialect, meta_schemas, root_schema
+    from toolyard.core.arguments.exact_dialect import exact_dialect
+    from toolyard.core.arguments.subschemas import dialect_of, root_schema
 
     dialect = dialect_of(schema)
-    return exact_dialect(dialect)(root_schema(schema, dialect).schema, registry=meta_schemas())
+    return root_schema(schema, dialect).validator(exact_dialect(dialect))
 
 
 def default_notes(validator: Validator, path: Pointer, part: JsonObject, default: Json) -> Iterator[SchemaNote]:

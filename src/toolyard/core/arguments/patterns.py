@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolyard.core.arguments.steps import TooManySteps
 from toolyard.core.json_values import brief
 
 # The engine takes a fiftieth of a second to import, and most schemas have no pattern.
@@ -35,10 +36,6 @@ MOST_PATTERNS = 1_000
 
 class BadPattern(ValueError):
     """It is no pattern, or one that the engine does not take."""
-
-
-class TooManySteps(ValueError):
-    """Whether a text matches would take too long to find out."""
 
 
 class Pattern:

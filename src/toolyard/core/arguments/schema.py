@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from toolyard.core.arguments.faults import faults_in, kind_of, path_text
 from toolyard.core.arguments.plain_schema import is_plain
-from toolyard.core.arguments.subschemas import Subschema, dialect_of, in_place, meta_schemas, root_schema
+from toolyard.core.arguments.subschemas import Subschema, dialect_of, meta_schemas, root_schema
 from toolyard.core.json_values import brief
+from toolyard.core.schema_parts import parts
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 EVER_APPLIED = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 
+MOST_PARTS = 10_000
+"""Of a schema that needs the library, which takes a quarter of a millisecond for each."""
+
 
 def schema_fault(schema: Json) -> str | None:
     """Why this is not a usable JSON Schema for arguments, or None."""
@@ -30,6 +35,8 @@ def schema_fault(schema: Json) -> str | None:
     try:
         if is_plain(schema) and kind_fault(dict(schema)) is None:
             return None
+        if sum(1 for _ in islice(parts(schema), MOST_PARTS + 1)) > MOST_PARTS:
+            return f"has more than {MOST_PARTS:,} parts"
         if fault := dialect_fault(schema):
             return fault
         whole, dialect = dict(schema), dialect_of(schema)
@@ -87,7 +94,8 @@ def part_fault(root: Subschema, dialect: type[Validator]) -> str | None:
                 return located(root, part, fault)
             todo.extend(part.targets())
     # Only now are all parts known to be schemas, so that they can be walked.
-    return next((located(root, part, fault) for part in known.values() if (fault := endless_fault(part))), None)
+    endless = endless_part(known)
+    return None if endless is None else located(root, endless, "$ref: leads back to itself without end")
 
 
 def foreign_fault(schema: Json, dialect: type[Validator]) -> str | None:
@@ -107,9 +115,20 @@ def reference_fault(part: Subschema) -> str | None:
     return None
 
 
-def endless_fault(part: Subschema) -> str | None:
-    targets = (each for target in part.targets() for each in in_place(target, EVER_APPLIED))
-    return "$ref: leads back to itself without end" if any(each.schema is part.schema for each in targets) else None
+def endless_part(known: Mapping[int, Subschema]) -> Subschema | None:
+    """A part with a reference that leads back to it without any part of the value in between."""
+    from graphlib import CycleError, TopologicalSorter
+
+    beside = {
+        place: [id(each.schema) for each in (*part.beside(EVER_APPLIED), *part.targets())]
+        for place, part in known.items()
+    }
+    try:
+        TopologicalSorter(beside).prepare()
+    except CycleError as error:
+        ring = set(error.args[1])
+        return next(part for place, part in known.items() if place in ring and [*part.references()])
+    return None
 
 
 def located(root: Subschema, part: Subschema, fault: str) -> str:

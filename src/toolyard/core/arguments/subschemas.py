@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.core.arguments.plain_schema import TYPE_NAMES
+from toolyard.core.arguments.steps import spend
 
 # The schema library takes a tenth of a second to import, so each function that needs it imports it itself.
 if TYPE_CHECKING:
@@ -45,6 +44,10 @@ class Subschema(msgspec.Struct, frozen=True, kw_only=True):
             raise LookupError(reference) from None
         return Subschema(schema=found.contents, resolver=found.resolver, specification=self.specification)
 
+    def validator(self, dialect: type[Validator]) -> Validator:
+        """What checks values against it."""
+        return dialect(self.schema, registry=meta_schemas(), _resolver=self.resolver)  # type: ignore[call-arg]  # which it has, as `evolve` shows
+
     def references(self) -> Iterator[str]:
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in self.schema:
@@ -77,7 +80,14 @@ def root_schema(schema: Mapping[str, Json], dialect: type[Validator]) -> Subsche
     specification = specification_with(meta.get("$id") or meta["id"])
     # A reference back to the root would else leave the exact dialect for the standard one.
     plain = {name: value for name, value in schema.items() if name != "$schema"}
-    resolver = meta_schemas().resolver_with_root(specification.create_resource(plain))
+    resource = specification.create_resource(plain)
+    address = resource.id() or ""
+    registry = meta_schemas().with_resource(address, resource)
+    # The library would look through the whole for every reference by name, and forget it again. It stumbles over the
+    # lists of names that older dialects allow in the place of schemas, which have no references by name.
+    with suppress(AttributeError):
+        registry = registry.crawl()
+    resolver = registry.resolver(base_uri=address)
     return Subschema(schema=plain, resolver=resolver, specification=specification)
 
 
@@ -104,6 +114,7 @@ def in_place(schema: Subschema, keywords: Sequence[str] = ("allOf",)) -> list[Su
     todo = deque([schema])
     while todo:
         current = todo.popleft()
+        spend()
         if not isinstance(current.schema, Mapping) or id(current.schema) in found:
             continue
         found[id(current.schema)] = current
@@ -117,26 +128,3 @@ def dialect_of(schema: Mapping[str, Json]) -> type[Validator]:
     from jsonschema.validators import validator_for
 
     return validator_for(schema, default=Draft202012Validator)
-
-
-@cache
-def exact_dialect(dialect: type[Validator]) -> type[Validator]:
-    """A dialect in which 3.0 is no integer, so that it is seen and handed on as 3, and no pattern takes for ever."""
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.validators import extend
-
-    from toolyard.core.arguments.named_properties import KEYWORDS
-
-    standard = dialect.VALIDATORS["type"]
-
-    def exact_type(validator: Any, types: Any, instance: Any, schema: Any) -> Any:
-        names = TYPE_NAMES.get(type(instance))
-        if names is None:
-            return standard(validator, types, instance, schema)
-        if types in names if isinstance(types, str) else any(name in types for name in names):
-            return ()
-        return (ValidationError("of another type"),)
-
-    matching = {name: check for name, check in KEYWORDS.items() if name in dialect.VALIDATORS}
-    extended: type[Validator] = extend(dialect, {"type": exact_type, **matching})  # type: ignore[no-untyped-call]  # has no types
-    return extended

@@ -32,6 +32,8 @@ LOOKAROUND = re.compile(r"\(\?<?[=!]")
 LONGEST_RULE = 300
 MOST_PARTS = 5_000
 """How many parts a schema has when its references are written out; what is beyond may be anything."""
+MOST_LEVELS = 64
+"""How deep they may lie in each other then."""
 
 
 def portable(schema: JsonObject) -> JsonObject:
@@ -47,22 +49,29 @@ class Lowering:
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._left = MOST_PARTS
+        self._rules: dict[int, str] = {}
+        """What keywords say in words, by their values, which a reference may lead to again and again."""
 
-    def lower(self, part: Json, followed: frozenset[str] = frozenset()) -> dict[str, Json]:
+    def lower(self, part: Json, followed: frozenset[str] = frozenset(), level: int = 0) -> dict[str, Json]:
         """One part, and all that lie in it; `followed` are the references that led to it, which have no end."""
         self._left -= 1
-        if not isinstance(part, Mapping) or self._left < 0:
+        if not isinstance(part, Mapping) or self._left < 0 or level > MOST_LEVELS:
             return {}
         target, followed = self._follow(part, followed)
         plain = plainly(target)
         taken = {keyword: value for keyword, value in plain.items() if keyword in TAKEN}
-        inner = with_parts(taken, lambda below: self.lower(below, followed))
+        inner = with_parts(taken, lambda below: self.lower(below, followed, level + 1))
         untold = {key: value for key, value in plain.items() if key not in TAKEN and key not in SAYS_NOTHING}
         if "pattern" in inner and LOOKAROUND.search(str(inner["pattern"])):
             untold["pattern"] = inner.pop("pattern")
         if allows_array(inner) and not isinstance(inner.get("items"), dict):
             inner["items"] = {}
-        return with_words(inner, untold)
+        return with_words(inner, [self._rule(keyword, value) for keyword, value in untold.items()])
+
+    def _rule(self, keyword: str, value: Json) -> str:
+        if id(value) not in self._rules:
+            self._rules[id(value)] = cut(json.dumps(value, ensure_ascii=False), LONGEST_RULE)
+        return f"{keyword}: {self._rules[id(value)]}"
 
     def _follow(self, part: JsonObject, followed: frozenset[str]) -> tuple[JsonObject, frozenset[str]]:
         """A part with what it refers to in the place of the reference."""
@@ -129,12 +138,10 @@ def merged(part: dict[str, Json], branch: Json) -> dict[str, Json]:
     return both
 
 
-def with_words(part: dict[str, Json], untold: JsonObject) -> dict[str, Json]:
+def with_words(part: dict[str, Json], rules: list[str]) -> dict[str, Json]:
     """A part whose description says what its keywords cannot."""
-    if not untold:
+    if not rules:
         return part
-    rule = cut(
-        ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in untold.items()), LONGEST_RULE
-    )
+    rule = cut(", ".join(rules), LONGEST_RULE)
     about = part.get("description")
     return {**part, "description": f"{about} ({rule})" if isinstance(about, str) and about else f"({rule})"}

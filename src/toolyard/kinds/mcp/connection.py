@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
-    CreateMessageResult,
-    ElicitResult,
-    ErrorData,
     Implementation,
-    ListRootsResult,
     PromptListChangedNotification,
     ResourceListChangedNotification,
     ToolListChangedNotification,
 )
 
-from toolyard.core.tool import ClientRequest
+from toolyard.kinds.mcp.asks import ServerAsks
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.listing import on_wire
 from toolyard.kinds.mcp.streams import ChildStreams
@@ -31,8 +27,7 @@ from toolyard.process.waiting import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from mcp.client.session import ClientRequestContext, IncomingMessage
-    from mcp.types import CreateMessageRequestParams, ElicitRequestParams, LoggingMessageNotificationParams
+    from mcp.client.session import IncomingMessage
 
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.mcp.streams import HttpStreams
@@ -44,8 +39,6 @@ CLOSE_PATIENCE = 2.0
 CLIENT = Implementation(name="toolyard", version=version("toolyard"))
 CONNECTION_CLOSED = -32000
 """The code of the SDK's own error when a server is gone."""
-MISSING_CAPABILITY = -32021
-"""The code of an error that says what a client would have to be able to do."""
 LIST_CHANGES = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
 CALL: ContextVar[CallContext | None] = ContextVar("mcp_call", default=None)
 """The call that a task works on."""
@@ -128,10 +121,17 @@ class McpConnection:
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task}, timeout=CLOSE_PATIENCE)  # in which the server is told of it
-        if self.has_ended and (task.cancelled() or task.exception()):
-            await asyncio.wait({self._over}, timeout=CLOSE_PATIENCE)  # until all of it is known
-            raise self.lost()
+        error = None if task.cancelled() else task.exception()
+        if (task.cancelled() or error) and (lost := await self.loss_behind(error)):
+            raise lost
         return task.result()
+
+    async def loss_behind(self, error: BaseException | None) -> ServerLost | None:
+        """Why the connection ended, if that is what made something fail; waits until all of it is known."""
+        if not (self.has_ended or is_closing(error)):
+            return None
+        await asyncio.wait({self._over}, timeout=CLOSE_PATIENCE)
+        return self.lost() if self._over.done() else None
 
     async def aclose(self) -> None:
         """End it; a child is gone with its whole tree when this returns."""
@@ -156,16 +156,17 @@ class McpConnection:
         return ServerLost(in_words(error) if error else "the connection was closed")
 
     async def _live(self) -> None:
+        asks = ServerAsks(self._server, self._call, self._clocks_stopped)
         try:
             async with Client(
                 self.streams,
                 mode="legacy" if self._legacy else "auto",
                 client_info=CLIENT,
                 cache=None,
-                elicitation_callback=self._elicit,
-                sampling_callback=self._sample if self._passes_on else None,
-                list_roots_callback=self._list_roots if self._passes_on else None,
-                logging_callback=self._log,
+                elicitation_callback=asks.elicit,
+                sampling_callback=asks.sample if self._passes_on else None,
+                list_roots_callback=asks.list_roots if self._passes_on else None,
+                logging_callback=asks.log,
                 message_handler=self._on_message,
             ) as client:
                 self._ready.set_result(client)
@@ -212,62 +213,6 @@ class McpConnection:
         if isinstance(message, LIST_CHANGES):
             self._on_change(self)
 
-    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        """A server wants to know something of a person, whose time is not the tool's."""
-        call = self._call()
-        if call is None or (call.client is None and call.ask_person is None):
-            return ElicitResult(action="decline")
-        with self._clocks_stopped():
-            if call.client is not None:
-                form = on_wire(params)
-                form["message"] = f"{self._server} asks: {params.message}"
-                answer = await call.client.ask(key_of(context, "form"), request_of("elicitation/create", form))
-                return ElicitResult.model_validate(answer if isinstance(answer, dict) else {"action": "decline"})
-            return await self._ask_person(call, params)
-
-    async def _ask_person(self, call: CallContext, params: ElicitRequestParams) -> ElicitResult:
-        schema: JsonObject = getattr(params, "requested_schema", None) or {"type": "object", "properties": {}}
-        url = getattr(params, "url", None)
-        asked = (
-            call.ask_person(f"{params.message}\n{url}" if url else params.message, schema) if call.ask_person else None
-        )
-        filled = await asked if asked else None
-        if filled is None:
-            return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content=None if url else dict(filled))
-
-    async def _sample(
-        self, context: ClientRequestContext, params: CreateMessageRequestParams
-    ) -> CreateMessageResult | ErrorData:
-        """A server wants a model to answer; only who made the call has one to offer, and decides."""
-        call = self._call()
-        if call is not None and call.client is not None:
-            with self._clocks_stopped():
-                answer = await call.client.ask(
-                    key_of(context, "message"), request_of("sampling/createMessage", on_wire(params))
-                )
-            if isinstance(answer, dict):
-                return CreateMessageResult.model_validate(answer)
-        needed: JsonObject = {"requiredCapabilities": {"sampling": {}}}
-        return ErrorData(code=MISSING_CAPABILITY, message="there is no model that can be asked", data=needed)
-
-    async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
-        """A server wants to know where to work: where the client says, else where the call works."""
-        call = self._call()
-        answer = (
-            await call.client.ask(key_of(context, "roots"), request_of("roots/list", {}))
-            if call and call.client
-            else None
-        )
-        if isinstance(answer, dict):
-            return ListRootsResult.model_validate(answer)
-        return ListRootsResult.model_validate({"roots": [{"uri": call.cwd.as_uri()}] if call else []})
-
-    async def _log(self, params: LoggingMessageNotificationParams) -> None:
-        call = self._call()
-        if call is not None and call.client is not None and call.client.log_level:
-            call.client.log(on_wire(params))
-
     def _call(self) -> CallContext | None:
         """The call that something belongs to; where that is not said, the newest."""
         return CALL.get() or (self._calls[-1] if self._calls else None)
@@ -295,20 +240,17 @@ class McpConnection:
             clock.reschedule(None)
 
 
-def key_of(context: ClientRequestContext, otherwise: str) -> str:
-    """The name that a server of the newer era gives to what it asks; in the older one requests have numbers."""
-    return context.request_id if isinstance(context.request_id, str) else otherwise
-
-
-def request_of(method: str, params: JsonObject) -> ClientRequest:
-    return ClientRequest(method=method, params=params)
-
-
 def error_of(error: BaseException) -> JsonObject | None:
     """The error that a server reported, if it was one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return on_wire(error.error) if isinstance(error, MCPError) else None
+
+
+def is_closing(error: BaseException | None) -> bool:
+    """Whether something failed because the connection is being closed."""
+    reported = error_of(error) if error else None
+    return reported is not None and reported["code"] == CONNECTION_CLOSED
 
 
 def is_refusal(error: BaseException | None) -> bool:

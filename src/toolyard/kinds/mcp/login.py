@@ -14,7 +14,7 @@ import re
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx2
 import msgspec
@@ -25,7 +25,7 @@ from toolyard.files.user_folders import user_folder
 from toolyard.kinds.mcp.health import ServerLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from pathlib import Path
 
     from mcp.client.auth import OAuthClientProvider
@@ -151,7 +151,14 @@ def provider(server: McpAddress, callback_url: str, *, redirect: Any, answer: An
 
     about = {"client_name": "Toolyard", "redirect_uris": [callback_url], "scope": server.oauth.scope}
     store = login_store(server, callback_url)
-    return OAuthClientProvider(server.url, OAuthClientMetadata.model_validate(about), store, redirect, answer)
+    return OAuthClientProvider(
+        server.url,
+        OAuthClientMetadata.model_validate(about),
+        store,
+        redirect,
+        answer,
+        client_metadata_url=server.oauth.client_metadata_url,
+    )
 
 
 async def login(server: McpAddress, show_address: Callable[[str], None]) -> None:
@@ -161,15 +168,17 @@ async def login(server: McpAddress, show_address: Callable[[str], None]) -> None
     from toolyard.kinds.mcp.connection import in_words
     from toolyard.kinds.mcp.streams import HttpStreams
 
-    came_back: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-    listener = await asyncio.start_server(partial(hear, came_back), "127.0.0.1", server.oauth.callback_port)
+    coming: list[asyncio.Future[AuthorizationCodeResult]] = []
+    """What browsers bring; a server may send a person to another place after the first."""
+    listener = await asyncio.start_server(partial(hear, coming), "127.0.0.1", server.oauth.callback_port)
     port = listener.sockets[0].getsockname()[1]
 
     async def show(address: str) -> None:
-        show_address(address)
+        coming.append(asyncio.get_running_loop().create_future())
+        show_address(with_scope(address, server.oauth.scope or ""))
 
     async def answer() -> AuthorizationCodeResult:
-        return await came_back
+        return await coming[-1]
 
     auth = provider(server, f"http://127.0.0.1:{port}/callback", redirect=show, answer=answer)
     login_store(server).forget()  # the address that we are known by has another port each time
@@ -182,8 +191,18 @@ async def login(server: McpAddress, show_address: Callable[[str], None]) -> None
         raise ServerLost(in_words(error)) from error
 
 
+def with_scope(address: str, scope: str) -> str:
+    """An address to sign in at that asks also for the rights of a server's entry; the server names only some."""
+    parts = urlsplit(address)
+    asked = dict(parse_qsl(parts.query))
+    wanted = dict.fromkeys(f"{asked.get('scope', '')} {scope}".split())
+    return urlunsplit(parts._replace(query=urlencode({**asked, "scope": " ".join(wanted)}))) if scope else address
+
+
 async def hear(
-    came_back: asyncio.Future[AuthorizationCodeResult], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    coming: Sequence[asyncio.Future[AuthorizationCodeResult]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
 ) -> None:
     """Take the code that a browser brings."""
     from mcp.shared.auth import AuthorizationCodeResult
@@ -192,6 +211,7 @@ async def hear(
         async with asyncio.timeout(30):
             line = await reader.readline()
         given = parse_qs(urlsplit(line.split(b" ")[1].decode()).query)
+        came_back = coming[-1]
         if "error" in given and not came_back.done():
             came_back.set_exception(ServerLost(f"signing in was refused: {given['error'][0]}"))
         elif "code" in given and not came_back.done():

@@ -92,6 +92,8 @@ class OAuthOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     client_id: str | None = None
     client_secret: str | None = None
     scope: str | None = None
+    client_metadata_url: str | None = None
+    """Where a document lies that says who we are, for servers that take its address as the id of a client."""
     callback_port: int = 0
     """On which the browser comes back, where the server knows only one address of ours; 0 for any."""
 

@@ -107,7 +107,7 @@ class ServerConnections:
         except ServerLost as error:
             lost = error
         except Exception as error:  # of the SDK, for which a server's mistakes are exceptions of many kinds
-            lost = connection.lost() if connection.has_ended else ServerLost(f"it cannot be listed: {in_words(error)}")
+            lost = await connection.loss_behind(error) or ServerLost(f"it cannot be listed: {in_words(error)}")
         finally:
             await run_shielded(connection.aclose())
         self._note(connection, lost)

@@ -37,7 +37,8 @@ class CleanupRecord:
         """Write it down; where that cannot be done, what we leave stays."""
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(self.file), 0o700, exist_ok=True)
-            replace_file(Path(self.file), json.dumps({"claimed": self._claimed, **left}).encode())
+            record = {"claimed": self._claimed, "boot": boot(), "mounts": mounts(), **left}
+            replace_file(Path(self.file), json.dumps(record).encode())
 
     def remove(self) -> None:
         """We are about to clean up ourselves: nobody else needs to."""
@@ -78,6 +79,8 @@ def clean_up(record: str) -> None:
             with claimed_alone(claimed):
                 is_done = remove_left(left)
                 remove_tree(claimed)
+        elif is_elsewhere(left):
+            return
         else:
             is_done = remove_left(left)
     except BlockingIOError:
@@ -85,6 +88,27 @@ def clean_up(record: str) -> None:
     if is_done:
         with contextlib.suppress(OSError):
             os.unlink(record)
+
+
+def is_elsewhere(left: Mapping[str, Any]) -> bool:
+    """Whether its application may live where its folder cannot be seen from here: a container shares this home."""
+    return left.get("boot") == boot() and left.get("mounts") != mounts()
+
+
+def boot() -> str:
+    """This start of the system; after the next, nothing of it lives."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def mounts() -> int:
+    """Which file systems are seen from here."""
+    try:
+        return os.stat("/proc/self/ns/mnt").st_ino
+    except OSError:
+        return 0
 
 
 def remove_left(left: Mapping[str, Any]) -> bool:
