@@ -38,7 +38,7 @@ class FolderEvents:
 
     def __init__(self) -> None:
         self._fd = NOT_WATCHING
-        self._groups: list[FolderListener] = []
+        self._groups: list[EventListener] = []
 
     def new_group(self, *, writes: bool = False) -> FolderGroup:
         """Folders that are looked at together; with `writes` also files count that are changed where they are."""
@@ -46,7 +46,7 @@ class FolderEvents:
         self._groups.append(group)
         return group
 
-    def add_listener(self, listener: FolderListener) -> None:
+    def add_listener(self, listener: EventListener) -> None:
         """Let somebody know who follows folders one by one."""
         self._groups.append(listener)
 
@@ -96,7 +96,7 @@ class FolderEvents:
         return fd >= 0
 
 
-class FolderListener(Protocol):
+class EventListener(Protocol):
     """Hears of folders."""
 
     @property
