@@ -114,6 +114,13 @@ async def test_a_conversation_outlives_the_connections_of_a_client_with_cookies(
             assert await call(http, address, "echo $X") == "\n"
 
 
+async def test_a_stateless_client_reaches_no_conversation_by_naming_it(yard):
+    async with serving(yard.config("shell:session"), yard.folder) as address:
+        for _ in range(2):
+            async with httpx2.AsyncClient(headers={"Mcp-Session-Id": "chosen"}) as http:
+                assert await call(http, address, "echo $X; X=shared") == "\n"
+
+
 async def call(http: httpx2.AsyncClient, address: Address, command: str) -> str:
     answer = await post(http, address, "tools/call", {"name": "bash", "arguments": {"command": command}})
     return answer.json()["result"]["content"][0]["text"]

@@ -118,14 +118,15 @@ class HttpGuard:
     async def _pass_on(
         self, scope: Scope, headers: Mapping[str, str], body: bytes, receive: Receive, send: Send
     ) -> None:
+        is_stateless = headers.get("mcp-protocol-version", HANDSHAKE_VERSIONS[0]) not in HANDSHAKE_VERSIONS
         session = headers.get("mcp-session-id")
-        if session is not None:
+        if session is not None and not is_stateless:  # it would open any conversation
             scope["conversation"] = session
             await self._app(scope, replayed(body, receive), send)
             if scope["method"] == "DELETE":
                 await self._conversations.end(session)
             return None
-        if headers.get("mcp-protocol-version", HANDSHAKE_VERSIONS[0]) not in HANDSHAKE_VERSIONS:
+        if is_stateless:
             known = cookie_of(headers)
             connection = scope.get("client") and tuple(scope["client"])
             own = None if any(name in headers for name in FORWARDED) else connection
