@@ -56,7 +56,8 @@ async def rows() -> AsyncIterator[Row | Note]:
         yield await list_row(folder)
         if THIRD_PARTY.exists():
             yield await proxy_row(folder)
-        yield await clients_row(folder)
+        async for row in clients_rows(folder):
+            yield row
     if not fastmcp_argv():
         yield Note("fastmcp is not installed here, and left out.")
 
@@ -242,35 +243,50 @@ async def proxy_row(folder: Path) -> Row:
     )
 
 
-async def clients_row(folder: Path) -> Row:
-    """Each of many clients has a bash of its own, and asks when it has its answer."""
+async def clients_rows(folder: Path) -> AsyncIterator[Row]:
+    """Each of many clients has a bash of its own: all of them ask in the same moment, then each once a second."""
     port = free_port()
     (folder / "shell.json").write_text(json.dumps({"plugins": ["shell:session"]}))
     argv = [str(TOOLYARD), "--config", str(folder / "shell.json"), "--sessions", str(folder / "sessions")]
-    taken: list[float] = []
+    together: list[float] = []
+    apart: list[float] = []
 
-    async def work() -> None:
+    async def work(number: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         await bash(reader, writer)
         await everybody.wait()
+        together.append(await timed(reader, writer))
+        await everybody.wait()
+        await asyncio.sleep(number / CLIENTS)
         for _ in range(5):
-            started = time.perf_counter()
-            await bash(reader, writer)
-            taken.append(time.perf_counter() - started)
-            await asyncio.sleep(1)
+            taken = await timed(reader, writer)
+            apart.append(taken)
+            await asyncio.sleep(max(0.0, 1 - taken))
         writer.close()
 
     async with http_server([*argv, "serve", "--mcp", "http", "--no-token", "--port", str(port)], port, folder):
         everybody = asyncio.Barrier(CLIENTS)
-        await asyncio.gather(*(work() for _ in range(CLIENTS)))
+        await asyncio.gather(*map(work, range(CLIENTS)))
+    what = f"HTTP: `true` in each one's bash, {CLIENTS} clients"
+    yield clients_row(f"{what}, a call a second each", apart, most=0.05)
+    yield clients_row(f"{what}, all in the same moment", together)
+
+
+async def timed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
+    started = time.perf_counter()
+    await bash(reader, writer)
+    return time.perf_counter() - started
+
+
+def clients_row(what: str, taken: list[float], most: float | None = None) -> Row:
     worst = statistics.quantiles(taken, n=100)[98]
     return Row(
-        what=f"HTTP: `true` in each one's bash, {CLIENTS} clients at once, then a call a second each",
+        what=what,
         ours=f"{milliseconds(statistics.median(taken))} median",
         floor="-",
         figure=f"{milliseconds(worst)} p99",
-        promise="≤ 50 ms p99",
-        kept=worst <= 0.05,
+        promise=f"≤ {most * 1000:.0f} ms p99" if most else "-",
+        kept=worst <= most if most else None,
     )
 
 
