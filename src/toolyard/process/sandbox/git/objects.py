@@ -11,7 +11,7 @@ import zlib
 
 from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
 from toolyard.process.sandbox.git.outgoing.git_outside import GitOutside
-from toolyard.process.sandbox.git.outgoing.reachable import Reachable
+from toolyard.process.sandbox.git.outgoing.reachable import ID, Reachable
 from toolyard.process.sandbox.mount_points import folder_itself
 
 TYPE_CHECKING = False
@@ -106,9 +106,11 @@ class ObjectHandover:
         return found
 
     def there(self, ids: Iterable[str]) -> set[str]:
-        """Those of some objects that are there outside."""
-        lines = self._answer(["cat-file", "--batch-check=%(objectname) there"], ids).decode().splitlines()
-        return {line.removesuffix(" there") for line in lines if line.endswith(" there")}
+        """Those of some objects that are there outside; git is asked only for those that are in packs."""
+        asked = set(ids)
+        loose = {one for one in asked if ID.fullmatch(one) and os.path.lexists(self._loose_place(one))}
+        lines = self._answer(["cat-file", "--batch-check=%(objectname) there"], asked - loose).decode().splitlines()
+        return loose | {line.removesuffix(" there") for line in lines if line.endswith(" there")}
 
     def is_behind(self, old: str, new: str) -> bool:
         """Whether a commit contains another one."""
@@ -132,7 +134,10 @@ class ObjectHandover:
 
     def _is_outside(self, name: str) -> bool:
         """Whether an object was handed over, or is outside in a file of its own."""
-        return name in self._given or os.path.lexists(f"{self._git}/objects/{name[:2]}/{name[2:]}")
+        return name in self._given or os.path.lexists(self._loose_place(name))
+
+    def _loose_place(self, name: str) -> str:
+        return f"{self._git}/objects/{name[:2]}/{name[2:]}"
 
     def _is_partial(self) -> bool:
         """Whether the owner has only some of the objects, and gets others when they are needed."""
