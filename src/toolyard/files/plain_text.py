@@ -33,7 +33,19 @@ def data_of(path: str, most: int = MOST_READ) -> bytes:
     """The beginning of a regular file; nothing when there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            return file.read(most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     except (OSError, ValueError):
         return b""
+    try:
+        return read_whole(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def read_whole(fd: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    while most > 0 and (part := os.read(fd, most)):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)

@@ -64,7 +64,9 @@ def wait_for(pid: int, patience: float) -> int | None:
     if hasattr(os, "pidfd_open"):
         ended = os.pidfd_open(pid)
         try:
-            if not select.select([ended], [], [], patience)[0]:
+            poll = select.poll()  # not `select`, which knows no descriptor beyond the first thousand
+            poll.register(ended, select.POLLIN)
+            if not poll.poll(patience * 1000):
                 os.kill(pid, signal.SIGKILL)
         finally:
             os.close(ended)

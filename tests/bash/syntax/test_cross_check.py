@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+
 import msgspec
 import pytest
 
@@ -99,3 +102,17 @@ def test_a_program_that_takes_too_long_is_ended(monkeypatch, tmp_path):
     slow.chmod(0o755)
     monkeypatch.setattr(shfmt, "find_shfmt", lambda: str(slow))
     assert shfmt.parse_with_shfmt(b"ls", patience=0.05) is None
+
+
+def test_shfmt_is_asked_also_by_a_process_with_thousands_of_open_files():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
+    opened = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)]
+    try:
+        while opened[-1] < 1100:
+            opened.append(os.dup(opened[0]))
+        assert shfmt.parse_with_shfmt(b"echo hello") is not None
+    finally:
+        for fd in opened:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
