@@ -63,7 +63,11 @@ def test_nothing_is_run_by_rules_that_cannot_be_read(toolyard: CommandLine, how,
 @pytest.mark.parametrize("given", ["1", "0.5", "1.25"])
 def test_a_command_that_takes_too_long_is_ended_with_status_124(toolyard: CommandLine, given):
     ran = toolyard("exec", "exec sleep 300", "--timeout", given)
-    assert (ran.code, ran.out, ran.err) == (124, "", f"Command timed out after {given} seconds\n")
+    assert (ran.code, ran.out, ran.err) == (
+        124,
+        "",
+        f"Command timed out after {given} seconds\n  hint: give it more time with `--timeout S`\n",
+    )
 
 
 @pytest.mark.parametrize(

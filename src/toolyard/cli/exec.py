@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SHELL = "shell"
 TIMED_OUT = 124
+MORE_TIME = "give it more time with `--timeout S`"
 
 
 @click.command("exec")
@@ -101,7 +102,7 @@ class CommandOutput:
         if self._line_is_open and is_terminal(sys.stdout):
             show_piece("\n")
         if result.failure == "timeout":
-            show_note(result.text.partition("\n")[0], "error")
+            show_note(result.text.partition("\n")[0], "error", hint=MORE_TIME)
         elif not result.ok and result.failure != "unknown_tool":  # of which a problem tells the reason
             show_note(result.text, "error")
         elif added := added_to(result):
