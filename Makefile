@@ -22,7 +22,8 @@ run: .venv/.run-ready
 test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
-	.venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
+	@# Compiled tests are kept, whatever the environment says: to compile them is most of what each worker does at its start.
+	env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .
