@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
-# One more than there are processors: tests wait for processes and for time limits a third of the time.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two more than there are processors: tests wait for processes and for time limits a good part of the time.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 .PHONY: help run test check bench lock clean
 
 help:
@@ -23,7 +23,7 @@ test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
 	@# Compiled tests are kept, whatever the environment says: to compile them is most of what each worker does at its start.
-	env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .

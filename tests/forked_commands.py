@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import importlib
 import json
 import os
+import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -45,9 +48,18 @@ class ForkedCommands:
         self, words: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: Path, timeout: float
     ) -> tuple[int, bytes, bytes]:
         """The exit code, as `subprocess` tells it, and what was printed."""
-        request = {"argv": [str(self._program), *words], "env": dict(env), "cwd": str(cwd)}
-        with Conversation(self._connected(), request) as command:
+        with Conversation(self._connected(), self._request(words, env, cwd)) as command:
             return command.communicate(stdin, timeout)
+
+    def start_on_terminal(
+        self, words: Sequence[str], *, terminal: int, env: Mapping[str, str], cwd: Path
+    ) -> OnTerminal:
+        """One that has a terminal of its own and is not waited for."""
+        request = self._request(words, env, cwd) | {"on_terminal": True}
+        return OnTerminal(self._connected(), request, [terminal] * 3)
+
+    def _request(self, words: Sequence[str], env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
+        return {"argv": [str(self._program), *words], "env": dict(env), "cwd": str(cwd)}
 
     def _connected(self) -> socket.socket:
         with self._starting:
@@ -75,30 +87,65 @@ def at_the_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(READ_AT_THE_START)}
 
 
-class Conversation:
+class Started:
+    """A command that was asked for, and the word of its end."""
+
+    def __init__(self, control: socket.socket, request: Mapping[str, Any], standard: Sequence[int]) -> None:
+        self._socket, theirs = socket.socketpair()
+        socket.send_fds(control, [b"+"], [theirs.fileno(), *standard])
+        theirs.close()
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
+        self._answers = self._socket.makefile("r")
+        self.pid = int(self._answers.readline())
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+
+class OnTerminal(Started):
+    """A command as `subprocess` would show it, as far as tests ask."""
+
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._socket], [], [], 0)[0]:
+            self._take_end()
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        if self.returncode is None and not select.select([self._socket], [], [], timeout)[0]:
+            raise TimeoutError("the command has not ended")
+        return self._take_end() if self.returncode is None else self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _take_end(self) -> int:
+        self.returncode = int(self._answers.readline())
+        self.close()
+        return self.returncode
+
+
+class Conversation(Started):
     """One command: what it is given, what it prints, and its end."""
 
     def __init__(self, control: socket.socket, request: Mapping[str, Any]) -> None:
-        self._socket, theirs = socket.socketpair()
         read_input, self._input = os.pipe()
         self._output, write_output = os.pipe()
         self._errors, write_errors = os.pipe()
-        socket.send_fds(control, [b"+"], [theirs.fileno(), read_input, write_output, write_errors])
-        theirs.close()
+        super().__init__(control, request, [read_input, write_output, write_errors])
         for descriptor in (read_input, write_output, write_errors):
             os.close(descriptor)
-        self._socket.sendall(json.dumps(request).encode() + b"\n")
-        self._answers = self._socket.makefile("r")
-        self._pid = int(self._answers.readline())
 
     def __enter__(self) -> Conversation:
         return self
 
     def __exit__(self, failure: object, *_: object) -> None:
         if failure:
-            os.kill(self._pid, signal.SIGKILL)
-        self._answers.close()
-        self._socket.close()
+            os.kill(self.pid, signal.SIGKILL)
+        self.close()
 
     def communicate(self, stdin: bytes, timeout: float) -> tuple[int, bytes, bytes]:
         """Its exit code and what it printed, as soon as nobody holds its output any more."""
@@ -160,28 +207,42 @@ def reap(options: int) -> None:
 
 def supervise(answers: int, *standard: int) -> None:
     """Return in the process that becomes the command; this one tells how that one ends."""
-    with socket.socket(fileno=answers) as client:
-        request = json.loads(client.makefile("rb").readline())
-        pid = os.fork()
-        if pid:
-            for descriptor in standard:
-                os.close(descriptor)
-            client.sendall(b"%d\n" % pid)
-            client.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-            os._exit(0)
-    dress(standard, **request)
+    client = socket.socket(fileno=answers)
+    request = json.loads(client.makefile("rb").readline())
+    pid = os.fork()
+    if pid == 0:
+        dress(client, standard, **request)
+        return
+    for descriptor in standard:
+        os.close(descriptor)
+    client.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    os._exit(0)
 
 
-def dress(standard: Sequence[int], *, argv: list[str], env: dict[str, str], cwd: str) -> None:
-    """Make this process what a new one would be."""
+def dress(
+    client: socket.socket,
+    standard: Sequence[int],
+    *,
+    argv: list[str],
+    env: dict[str, str],
+    cwd: str,
+    on_terminal: bool = False,
+) -> None:
+    """Make this process what a new one would be, and say so: it can be sent signals from now on."""
     for number, descriptor in enumerate(standard):
         os.dup2(descriptor, number)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    if on_terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     sys.argv[:] = argv
     sys.path[0] = os.path.dirname(argv[0])
+    client.sendall(b"%d\n" % os.getpid())
+    client.detach()
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from forked_commands import ForkedCommands
+from forked_commands import ForkedCommands, OnTerminal
 
 T = TypeVar("T")
+Process = subprocess.Popen[bytes] | OnTerminal
 ROOT = Path(__file__).parent.parent
 TOOLYARD = Path(sys.executable).parent / "toolyard"
 COMMANDS = ForkedCommands(TOOLYARD, {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
@@ -149,6 +150,14 @@ class CommandLine:
         argv = [*BARE_PYTHON, "-c", AS_FROM_A_SHELL, str(TOOLYARD), *map(str, words)]
         return running(argv, env=self.env, cwd=self.folder, start_new_session=True, **options)
 
+    def start_on_terminal(self, terminal: int, argv: list[str], env: Mapping[str, str]) -> Process:
+        """Start it, or any other program, as the leader of a session with this terminal."""
+        if argv[0] == str(TOOLYARD) and self._forks and COMMANDS.suit(env, self.folder):
+            return COMMANDS.start_on_terminal(argv[1:], terminal=terminal, env=env, cwd=self.folder)
+        standard: Any = dict.fromkeys(("stdin", "stdout", "stderr"), terminal)
+        argv = [*BARE_PYTHON, "-c", AS_FROM_A_SHELL, *argv]
+        return subprocess.Popen(argv, env=env, cwd=self.folder, start_new_session=True, **standard)
+
     def file(self, name: str, text: str) -> Path:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,15 +190,8 @@ class Terminal:
     def __init__(self, command_line: CommandLine, *argv: str | Path, env: Mapping[str, str] | None = None) -> None:
         self.text = ""
         self._ours, theirs = os.openpty()
-        self.process = subprocess.Popen(
-            [*BARE_PYTHON, "-c", AS_FROM_A_SHELL, *map(str, argv)],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=command_line.env | {"TERM": "dumb", "COLUMNS": "120"} | dict(env or {}),
-            cwd=command_line.folder,
-            start_new_session=True,
-        )
+        everything = command_line.env | {"TERM": "dumb", "COLUMNS": "120"} | dict(env or {})
+        self.process = command_line.start_on_terminal(theirs, list(map(str, argv)), everything)
         os.close(theirs)
 
     def __enter__(self) -> Terminal:
