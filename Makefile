@@ -22,7 +22,9 @@ run: .venv/.run-ready
 test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
-	@# Compiled tests are kept, whatever the environment says: to compile them is most of what each worker does at its start.
+	@# Compiled tests are kept, whatever the environment says: to compile them is most of what a worker does at its start.
+	@# In a new checkout one process does it before them all, who would do the same work at the same time.
+	@[ -d tests/__pycache__ ] || env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest --collect-only -qq >/dev/null || true
 	env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: .venv/.dev-ready
