@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
-# One more than there are processors: tests wait for processes and for time limits a third of the time.
-WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two more than there are processors: tests wait for processes and for time limits a good part of the time.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 .PHONY: help run test check bench lock clean
 
 help:
@@ -22,7 +22,10 @@ run: .venv/.run-ready
 test: .venv/.dev-ready .venv-frameworks/.frameworks-ready
 	@scripts/system-packages
 	@scripts/npm-packages
-	.venv/bin/python -m pytest -n $(WORKERS) $(ARGS)
+	@# Compiled tests are kept, whatever the environment says: to compile them is most of what a worker does at its start.
+	@# In a new checkout one process does it before them all, who would do the same work at the same time.
+	@[ -d tests/__pycache__ ] || env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest --collect-only -qq >/dev/null || true
+	env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: .venv/.dev-ready
 	.venv/bin/ruff check .

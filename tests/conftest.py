@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -35,6 +36,12 @@ def take_time_for_examples() -> None:
 
     settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("unhurried")
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays to the end: nobody need look for garbage in it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,14 +22,20 @@ from typing import Any, TypeVar
 
 import pytest
 
+from forked_commands import ForkedCommands, OnTerminal
+
 T = TypeVar("T")
+Process = subprocess.Popen[bytes] | OnTerminal
 ROOT = Path(__file__).parent.parent
 TOOLYARD = Path(sys.executable).parent / "toolyard"
+COMMANDS = ForkedCommands(TOOLYARD, {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
 PATIENCE = 60
 """Seconds after which a wait has failed; a loaded machine needs many, a sound one waits for none of them."""
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+M8AAAICAQAHkQAAAABJRU5ErkJggg==")
 """A picture of one dot."""
 
+BARE_PYTHON = (sys.executable, "-I", "-S")
+"""An interpreter that starts in a third of the time, for what needs nothing that is installed."""
 AS_FROM_A_SHELL = """
 import fcntl, os, signal, sys, termios
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
@@ -89,7 +95,8 @@ class CommandLine:
 
     path = TOOLYARD
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, new_interpreter: bool = False) -> None:
+        self._forks = not new_interpreter
         self.home = folder / "home"
         self.folder = folder / "work"
         self.folder.mkdir()
@@ -110,7 +117,14 @@ class CommandLine:
         cwd: Path | None = None,
     ) -> Ran:
         """Run it to its end, without a terminal."""
-        return self.run([TOOLYARD, *words], stdin=stdin, env=env, cwd=cwd)
+        everything, folder = self.env | dict(env or {}), cwd or self.folder
+        if not (self._forks and COMMANDS.suit(everything, folder)):
+            return self.run([TOOLYARD, *words], stdin=stdin, env=env, cwd=cwd)
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        code, out, err = COMMANDS.run(
+            [str(word) for word in words], stdin=given, env=everything, cwd=folder, timeout=PATIENCE
+        )
+        return Ran(code=code, out=out.decode(), err=err.decode())
 
     def run(
         self,
@@ -133,8 +147,16 @@ class CommandLine:
 
     def start(self, *words: str | Path, **options: Any) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start it as a shell would, for a test that ends it by a signal."""
-        argv = [sys.executable, "-c", AS_FROM_A_SHELL, str(TOOLYARD), *map(str, words)]
+        argv = [*BARE_PYTHON, "-c", AS_FROM_A_SHELL, str(TOOLYARD), *map(str, words)]
         return running(argv, env=self.env, cwd=self.folder, start_new_session=True, **options)
+
+    def start_on_terminal(self, terminal: int, argv: list[str], env: Mapping[str, str]) -> Process:
+        """Start it, or any other program, as the leader of a session with this terminal."""
+        if argv[0] == str(TOOLYARD) and self._forks and COMMANDS.suit(env, self.folder):
+            return COMMANDS.start_on_terminal(argv[1:], terminal=terminal, env=env, cwd=self.folder)
+        standard: Any = dict.fromkeys(("stdin", "stdout", "stderr"), terminal)
+        argv = [*BARE_PYTHON, "-c", AS_FROM_A_SHELL, *argv]
+        return subprocess.Popen(argv, env=env, cwd=self.folder, start_new_session=True, **standard)
 
     def file(self, name: str, text: str) -> Path:
         path = self.folder / name
@@ -168,15 +190,8 @@ class Terminal:
     def __init__(self, command_line: CommandLine, *argv: str | Path, env: Mapping[str, str] | None = None) -> None:
         self.text = ""
         self._ours, theirs = os.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", AS_FROM_A_SHELL, *map(str, argv)],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=command_line.env | {"TERM": "dumb", "COLUMNS": "120"} | dict(env or {}),
-            cwd=command_line.folder,
-            start_new_session=True,
-        )
+        everything = command_line.env | {"TERM": "dumb", "COLUMNS": "120"} | dict(env or {})
+        self.process = command_line.start_on_terminal(theirs, list(map(str, argv)), everything)
         os.close(theirs)
 
     def __enter__(self) -> Terminal:

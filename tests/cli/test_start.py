@@ -30,6 +30,12 @@ PLUGIN = {**descriptor("plugin.greet"), "plugin.py": greeting("greet", "hello")}
 
 
 @pytest.fixture
+def toolyard(tmp_path: Path) -> CommandLine:
+    """Its interpreter starts here, too."""
+    return CommandLine(tmp_path, new_interpreter=True)
+
+
+@pytest.fixture
 def traps(toolyard: CommandLine) -> Path:
     """Modules and programs that a tool left in the workspace; whichever is used leaves a mark."""
     mark = toolyard.home / "ran"

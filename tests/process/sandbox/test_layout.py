@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from support import need
 from toolyard.process.sandbox import secrets as sandbox_secrets
-from toolyard.process.sandbox.backends.confinement import grants
+from toolyard.process.sandbox.backends.confinement import grants, walk
 from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import REPOSITORY
 
@@ -349,3 +350,23 @@ def test_landlock_grants_what_is_around_a_hidden_place_entry_by_entry(plot):
     assert {f"{plot.home}/a", f"{plot.home}/b"} <= {*readable}
     assert not {plot.home, f"{plot.home}/.ssh", str(plot.folder)} & {*readable, *writable}
     assert plot.workspace in writable
+
+
+class Counted(dict[str, Any]):
+    """Rules that count how often one of them is looked at."""
+
+    looks = 0
+
+    def items(self) -> Any:
+        self.looks += len(self)
+        return super().items()
+
+
+def test_for_each_entry_of_a_folder_only_its_own_rules_are_looked_at(tmp_path):
+    for number in range(50):
+        (tmp_path / f"{number}" / "secret").mkdir(parents=True)
+    rules = Counted({f"{tmp_path}/{number}/secret": "hidden" for number in range(50)})
+    readable: list[str] = []
+    walk(str(tmp_path), "read", rules, readable, [])
+    assert readable == []
+    assert rules.looks == len(rules)

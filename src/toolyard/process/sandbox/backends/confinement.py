@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.backends.bubblewrap import find_bubblewrap, maps_owners, private_git_folders
 from toolyard.process.sandbox.backends.kernel import landlock_version
@@ -164,11 +163,11 @@ def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
 
 
 def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str], writable: list[str]) -> None:
-    """Grant a path, or its entries one by one when not all of them are granted."""
+    """Grant a path, or its entries one by one when not all of them are granted. The rules are for it and below."""
     access = rules.get(path, access)
     access = "write" if access == "repository" else access  # there are no mounts that could put another in its place
-    below = [rule for other, rule in rules.items() if other != path and is_inside(other, path)]
-    whole = all(rule in ("write", "read", "repository") for rule in below) if access == "write" else not below
+    below = {other: rule for other, rule in rules.items() if other != path}
+    whole = all(rule in ("write", "read", "repository") for rule in below.values()) if access == "write" else not below
     if path == "/dev":
         return
     if access == "write" and whole:
@@ -176,8 +175,19 @@ def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str
     elif access == "read" and whole:
         readable.append(path)
     elif below or access in ("read", "write"):
+        by_entry = rules_by_entry(path, below)
         for entry in entries_of(path):
-            walk(entry, access, rules, readable, writable)
+            walk(entry, access, by_entry.get(entry, {}), readable, writable)
+
+
+def rules_by_entry(folder: str, below: dict[str, Access]) -> dict[str, dict[str, Access]]:
+    """The rules below a folder by the entry of it that they are for: there may be a thousand of them."""
+    start = folder.rstrip(os.sep) + os.sep
+    found: dict[str, dict[str, Access]] = {}
+    for path, rule in below.items():
+        name = path[len(start) :].partition(os.sep)[0]
+        found.setdefault(start + name, {})[path] = rule
+    return found
 
 
 def entries_of(folder: str) -> list[str]:

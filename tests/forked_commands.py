@@ -1,0 +1,252 @@
+"""The real `toolyard` without the wait for its imports: one process makes them, and a fork of it becomes each command.
+
+A command has a process, a folder, variables, descriptors and an end of its own, as when a shell starts it. Only its
+interpreter is not a new one: a test for which that matters runs the program by its path.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
+"""How the variables begin that an interpreter reads only when it starts."""
+IMPORTED = ("toolyard.__main__", "toolyard.app", "toolyard.cli.main", "toolyard.cli.call", "toolyard.cli.tools")
+"""What most commands need; the rest is imported by the command itself."""
+
+
+class ForkedCommands:
+    """Runs commands to their end, each in a fork of a process that is started for the first of them."""
+
+    def __init__(self, program: Path, env: Mapping[str, str]) -> None:
+        self._program = program
+        self._env = dict(env)
+        self._control: socket.socket | None = None
+        self._starting = threading.Lock()
+
+    def suit(self, env: Mapping[str, str], cwd: Path) -> bool:
+        """Whether a fork is all that a new process would be."""
+        return cwd.is_dir() and at_the_start(env) == at_the_start(self._env)
+
+    def run(
+        self, words: Sequence[str], *, stdin: bytes, env: Mapping[str, str], cwd: Path, timeout: float
+    ) -> tuple[int, bytes, bytes]:
+        """The exit code, as `subprocess` tells it, and what was printed."""
+        with Conversation(self._connected(), self._request(words, env, cwd)) as command:
+            return command.communicate(stdin, timeout)
+
+    def start_on_terminal(
+        self, words: Sequence[str], *, terminal: int, env: Mapping[str, str], cwd: Path
+    ) -> OnTerminal:
+        """One that has a terminal of its own and is not waited for."""
+        request = self._request(words, env, cwd) | {"on_terminal": True}
+        return OnTerminal(self._connected(), request, [terminal] * 3)
+
+    def _request(self, words: Sequence[str], env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
+        return {"argv": [str(self._program), *words], "env": dict(env), "cwd": str(cwd)}
+
+    def _connected(self) -> socket.socket:
+        with self._starting:
+            if self._control is None:
+                self._control = self._start()
+            return self._control
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        argv = [sys.executable, __file__, str(theirs.fileno())]
+        # Pipes, as commands have them, for what Python thinks of its streams does not change with a fork.
+        pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        process = subprocess.Popen(argv, env=self._env, pass_fds=[theirs.fileno()], **pipes)
+        theirs.close()
+        atexit.register(end, process, ours)
+        return ours
+
+
+def end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
+    control.close()
+    process.communicate(timeout=60)
+
+
+def at_the_start(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(READ_AT_THE_START)}
+
+
+class Started:
+    """A command that was asked for, and the word of its end."""
+
+    def __init__(self, control: socket.socket, request: Mapping[str, Any], standard: Sequence[int]) -> None:
+        self._socket, theirs = socket.socketpair()
+        socket.send_fds(control, [b"+"], [theirs.fileno(), *standard])
+        theirs.close()
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
+        self._answers = self._socket.makefile("r")
+        self.pid = int(self._answers.readline())
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+
+class OnTerminal(Started):
+    """A command as `subprocess` would show it, as far as tests ask."""
+
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._socket], [], [], 0)[0]:
+            self._take_end()
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        if self.returncode is None and not select.select([self._socket], [], [], timeout)[0]:
+            raise TimeoutError("the command has not ended")
+        return self._take_end() if self.returncode is None else self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _take_end(self) -> int:
+        self.returncode = int(self._answers.readline())
+        self.close()
+        return self.returncode
+
+
+class Conversation(Started):
+    """One command: what it is given, what it prints, and its end."""
+
+    def __init__(self, control: socket.socket, request: Mapping[str, Any]) -> None:
+        read_input, self._input = os.pipe()
+        self._output, write_output = os.pipe()
+        self._errors, write_errors = os.pipe()
+        super().__init__(control, request, [read_input, write_output, write_errors])
+        for descriptor in (read_input, write_output, write_errors):
+            os.close(descriptor)
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure:
+            os.kill(self.pid, signal.SIGKILL)
+        self.close()
+
+    def communicate(self, stdin: bytes, timeout: float) -> tuple[int, bytes, bytes]:
+        """Its exit code and what it printed, as soon as nobody holds its output any more."""
+        deadline = time.monotonic() + timeout
+        printed = {self._output: b"", self._errors: b""}
+        with selectors.DefaultSelector() as selector:
+            os.set_blocking(self._input, False)
+            selector.register(self._input, selectors.EVENT_WRITE)
+            for descriptor in printed:
+                selector.register(descriptor, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(max(0, deadline - time.monotonic()))
+                if not ready:
+                    raise TimeoutError("the command has not ended")
+                for key, _ in ready:
+                    if key.fd == self._input:
+                        stdin = give(key.fd, stdin)
+                        finished = not stdin
+                    else:
+                        piece = os.read(key.fd, 1 << 16)
+                        printed[key.fd] += piece
+                        finished = not piece
+                    if finished:
+                        selector.unregister(key.fd)
+                        os.close(key.fd)
+        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+        return int(self._answers.readline()), printed[self._output], printed[self._errors]
+
+
+def give(descriptor: int, data: bytes) -> bytes:
+    """What remains of an input after as much as the pipe takes; nothing if nobody reads it."""
+    try:
+        return data[os.write(descriptor, data[: 1 << 16]) :] if data else b""
+    except BrokenPipeError:
+        return b""
+
+
+def become_a_command(control: socket.socket) -> None:
+    """Return in a new process for each request, and never in this one."""
+    while True:
+        word, descriptors, *_ = socket.recv_fds(control, 1, 4)
+        reap(0 if not word else os.WNOHANG)
+        if not word:
+            os._exit(0)
+        if os.fork() == 0:
+            control.close()
+            supervise(*descriptors)
+            return
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def reap(options: int) -> None:
+    """Take note of who has ended; the processor time of all of them is ours then."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+def supervise(answers: int, *standard: int) -> None:
+    """Return in the process that becomes the command; this one tells how that one ends."""
+    client = socket.socket(fileno=answers)
+    request = json.loads(client.makefile("rb").readline())
+    pid = os.fork()
+    if pid == 0:
+        dress(client, standard, **request)
+        return
+    for descriptor in standard:
+        os.close(descriptor)
+    client.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    os._exit(0)
+
+
+def dress(
+    client: socket.socket,
+    standard: Sequence[int],
+    *,
+    argv: list[str],
+    env: dict[str, str],
+    cwd: str,
+    on_terminal: bool = False,
+) -> None:
+    """Make this process what a new one would be, and say so: it can be sent signals from now on."""
+    for number, descriptor in enumerate(standard):
+        os.dup2(descriptor, number)
+    if on_terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv[:] = argv
+    sys.path[0] = os.path.dirname(argv[0])
+    client.sendall(b"%d\n" % os.getpid())
+    client.detach()
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+
+
+if __name__ == "__main__":
+    for name in IMPORTED:
+        importlib.import_module(name)
+    become_a_command(socket.socket(fileno=int(sys.argv[1])))
+    sys.exit(sys.modules["toolyard.__main__"].run())
