@@ -38,6 +38,16 @@ async def test_a_tool_that_failed_to_load_is_named_as_that(tmp_path, name, caplo
     assert "    at " not in caplog.text  # no stack of a module that does not load, before every other call
 
 
+async def test_of_several_that_failed_in_one_file_each_is_told_its_own_reason(tmp_path):
+    yard = Yard(tmp_path)
+    yard.file("several.py", "def first(*words: str):\n    'A.'\n\ndef second(x: object):\n    'B.'\n")
+    async with yard.app("path:several.py") as app:
+        assert "'several.first' cannot be a tool: it takes *args" in (await app.call_tool("first", {})).text
+        second = (await app.call_tool("second", {})).text
+        assert "several.py:4: 'several.second' cannot be a tool" in second
+        assert "no JSON form" in second
+
+
 async def test_a_plain_file_with_run_is_a_tool_under_its_files_name(tmp_path):
     yard = Yard(tmp_path)
     yard.file(

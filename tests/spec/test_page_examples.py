@@ -1,7 +1,6 @@
-"""The examples of the page on configuring plugins, as they are printed there, against a model service of our own.
+"""What the page on configuring plugins shows, in configurations of our own, against a model service of our own.
 
-Keys come from the environment, and so does the address of the service. What a page leaves to its reader is added beside
-the example: the entry of `providers` that it names, and files.
+Keys come from the environment, and so does the address of the service.
 """
 
 from __future__ import annotations
@@ -26,155 +25,85 @@ pytestmark = pytest.mark.anyio
 BUILTIN = Path(toolyard.__file__).parent / "builtin_plugins"
 ANSWER = Reply(events=chat_events(Said(text="Hello.")))
 
-PORTABLE = """
-{
-  "plugin_cache_dir": "${env:CONFIG_DIR}/.plugin_cache/plugins",
-  "plugins": [
-    "path:${env:BUILTIN_PLUGINS}/openrouter",
-    "path:${env:BUILTIN_PLUGINS}/feature-system-message"
-  ],
-  "agents": {
-    "default": {
-      "provider": "openrouter_tools",
-      "system_message": {
-        "template": "{{AGENTS}}",
-        "variables": {
-          "AGENTS": {
-            "text": "${file:${env:WORKING_DIR}/AGENTS.md}"
-          }
-        }
-      }
-    }
-  }
+ROUTED = {"provider": "openrouter", "model": "some/small-model", "api_key": "${env:OPENROUTER_API_KEY}"}
+RULES = {"RULES": {"text": "${file:${env:WORKING_DIR}/RULES.md}"}}
+
+
+def bundled(*names: str, root: str = "${env:BUILTIN_PLUGINS}") -> list[str]:
+    return [f"path:{root}/{name}" for name in names]
+
+
+PORTABLE = {
+    "agents": {"helper": {"provider": "routed", "system_message": {"variables": RULES, "template": "{{RULES}}"}}},
+    "providers": {"routed": ROUTED},
+    "plugins": bundled("openrouter", "feature-system-message"),
+    "plugin_cache_dir": "${env:CONFIG_DIR}/cache",
 }
-"""
-MIXINS = """
-{
-  "mixin_policy": {
-    "default_merge": "deep",
-    "max_depth": 16
-  },
-  "mixins": {
-    "portable-system-message": {
-      "system_message": {
-        "variables": {
-          "AGENTS": {
-            "text": "${file:${env:WORKING_DIR}/AGENTS.md}"
-          }
-        }
-      }
+MIXINS = {
+    "agents": {"helper": {"provider": "compatible", "system_message": {"template": "Rules: {{RULES}}"}}},
+    "providers": {"compatible": {"api_key": "${env:OPENAI_API_KEY}", "mixin_refs": ["small"]}},
+    "mixins": {
+        "small": {"model": "small-model", "provider": "openai_compatible", "mixin_refs": ["with-rules"]},
+        "with-rules": {"system_message": {"variables": RULES}},
     },
-    "openai-base": {
-      "mixin_refs": ["portable-system-message"],
-      "provider": "openai_compatible",
-      "model": "gpt-5-mini"
-    }
-  },
-  "providers": {
-    "openai": {
-      "mixin_refs": ["openai-base"],
-      "api_key": "${env:OPENAI_API_KEY}"
-    }
-  },
-  "agents": {
-    "default": {
-      "provider": "openai",
-      "system_message": {
-        "template": "{{AGENTS}}"
-      }
-    }
-  }
+    "mixin_policy": {"max_depth": 16, "default_merge": "deep"},
+    "plugins": bundled("openai-compatible", "feature-system-message"),
 }
-"""
-TEMPLATES = """
-{
-  "plugins": [
-    "path:${env:BUILTIN_PLUGINS}/openrouter",
-    "path:${env:BUILTIN_PLUGINS}/feature-system-message"
-  ],
-  "agents": {
-    "default": {
-      "provider": "openrouter_gemini_tools",
-      "system_message": {
-        "template": "{{BASE}}\\n\\n{{GIT_SECTION}}\\n\\n{{WORKING_DIRECTORY_LINE}}",
-        "runtime_code": "${env:CONFIG_DIR}/system_messages/helpers/runtime.py",
-        "variables": {
-          "BASE": {
-            "files": [
-              "${env:CONFIG_DIR}/system_messages/gemini/preamble.md",
-              "${env:CONFIG_DIR}/system_messages/gemini/core-mandates.md"
-            ]
-          },
-          "GIT_SECTION": {
-            "files": [
-              "${env:CONFIG_DIR}/system_messages/gemini/git-section.md"
-            ],
-            "condition": {
-              "inline_code": "is_git_repo()"
-            }
-          },
-          "WORKING_DIRECTORY_LINE": {
-            "inline_code": "f'Current working directory: {cwd}'"
-          }
+TEMPLATES = {
+    "agents": {
+        "helper": {
+            "provider": "routed",
+            "system_message": {
+                "template": "{{MANNERS}}\n\n{{HISTORY}}\n\n{{PLACE}}",
+                "variables": {
+                    "MANNERS": {"files": [f"${{env:CONFIG_DIR}}/prompts/{name}.md" for name in ("short", "true")]},
+                    "HISTORY": {
+                        "condition": {"inline_code": "has_history()"},
+                        "files": ["${env:CONFIG_DIR}/prompts/history.md"],
+                    },
+                    "PLACE": {"inline_code": "'You are in ' + here"},
+                },
+                "runtime_code": "${env:CONFIG_DIR}/prompts/names.py",
+            },
         }
-      }
-    }
-  }
-}
-"""
-THREE_LEVELS = """
-{
-  "plugin_cache_dir": "${env:PLUGIN_CACHE_DIR}",
-  "providers": {
-    "openrouter_codex": {
-      "provider": "openrouter",
-      "model": "openai/gpt-5-mini",
-      "api_key": "${env:OPENROUTER_API_KEY}",
-      "plugins": [
-        "path:${env:REPO_ROOT}/plugins/codex-tools"
-      ],
-      "disabled_plugins": ["apply_patch"]
     },
-    "openrouter_gemini": {
-      "provider": "openrouter",
-      "model": "google/gemini-2.5-flash-lite",
-      "api_key": "${env:OPENROUTER_API_KEY}",
-      "plugins": [
-        "path:${env:REPO_ROOT}/plugins/gemini-tools"
-      ]
-    }
-  },
-  "plugins": [
-    "path:${env:REPO_ROOT}/plugins/openrouter",
-    "path:${env:REPO_ROOT}/plugins/feature-request-options"
-  ],
-  "disabled_plugins": ["openrouter_usage"],
-  "agents": {
-    "codex-agent": {
-      "provider": "openrouter_codex"
-    },
-    "gemini-agent": {
-      "provider": "openrouter_gemini",
-      "plugins": [
-        "path:${env:REPO_ROOT}/plugins/session-title-app"
-      ],
-      "disabled_plugins": ["session_title_app"]
-    }
-  }
+    "providers": {"routed": ROUTED},
+    "plugins": bundled("openrouter", "feature-system-message"),
 }
-"""
-RUNTIME = """
+OURS = "${env:OUR_PLUGINS}"
+THREE_LEVELS = {
+    "plugins": bundled("openrouter", "feature-request-options", root=OURS),
+    "disabled_plugins": ["openrouter_usage"],
+    "providers": {
+        "first": {
+            **ROUTED,
+            "model": "first/model",
+            "plugins": bundled("codex-tools", root=OURS),
+            "disabled_plugins": ["apply_patch"],
+        },
+        "second": {**ROUTED, "model": "second/model", "plugins": bundled("gemini-tools", root=OURS)},
+    },
+    "agents": {
+        "patcher": {"provider": "first"},
+        "reader": {
+            "provider": "second",
+            "plugins": bundled("session-title-app", root=OURS),
+            "disabled_plugins": ["session_title_app"],
+        },
+    },
+    "plugin_cache_dir": "${env:OUR_CACHE}",
+}
+NAMES = """
 import os
 from pathlib import Path
 
-cwd = os.getcwd()
+here = os.getcwd()
 
-def is_git_repo():
-    return (Path(cwd) / ".git").exists()
+def has_history():
+    return (Path(here) / ".git").exists()
 
 _hidden = 1
 """
-OPENROUTER = {"provider": "openrouter", "model": "google/gemini-2.5-flash-lite", "api_key": "${env:OPENROUTER_API_KEY}"}
 
 
 @pytest.fixture
@@ -189,13 +118,10 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @asynccontextmanager
 async def running(
-    work: Path, monkeypatch: pytest.MonkeyPatch, example: str, **beside: Any
+    work: Path, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
 ) -> AsyncIterator[tuple[AgentApplication, FakeModelServer]]:
-    """An example in use; what is beside it is merged into its top level."""
-    value = json.loads(example)
-    for key, more in beside.items():
-        value[key] = [*value.get(key, []), *more] if isinstance(more, list) else {**value.get(key, {}), **more}
-    (work / "config.json").write_text(json.dumps(value, indent=2))
+    """A configuration in use."""
+    (work / "config.json").write_text(json.dumps(config, indent=2))
     async with asyncio.timeout(90), fake_model_server(ANSWER) as server:
         for name in ("OPENROUTER_BASE_URL", "OPENAI_BASE_URL"):
             monkeypatch.setenv(name, f"{server.origin}/v1")
@@ -220,72 +146,71 @@ def tools_of(body: Any) -> set[str]:
     return {one["function"]["name"] for one in body.get("tools", ())}
 
 
-async def test_T11_the_portable_example_runs(work: Path, monkeypatch: pytest.MonkeyPatch):
-    (work / "AGENTS.md").write_text("Mind the tests.")
-    providers = {"openrouter_tools": OPENROUTER}
-    async with running(work, monkeypatch, PORTABLE, providers=providers) as (app, server):
+async def test_T11_a_portable_configuration_runs(work: Path, monkeypatch: pytest.MonkeyPatch):
+    (work / "RULES.md").write_text("Mind the tests.")
+    async with running(work, monkeypatch, PORTABLE) as (app, server):
         received = await asked(app, server)
     assert system_of(received.body) == "Mind the tests."
     assert received.headers["authorization"] == "Bearer key-of-openrouter"
 
 
-async def test_T11_the_example_of_mixins_runs(work: Path, monkeypatch: pytest.MonkeyPatch):
-    (work / "AGENTS.md").write_text("Mind the tests.")
-    plugins = [f"path:${{env:BUILTIN_PLUGINS}}/{name}" for name in ("openai-compatible", "feature-system-message")]
-    async with running(work, monkeypatch, MIXINS, plugins=plugins) as (app, server):
+async def test_T11_mixins_of_mixins_reach_the_request(work: Path, monkeypatch: pytest.MonkeyPatch):
+    (work / "RULES.md").write_text("Mind the tests.")
+    async with running(work, monkeypatch, MIXINS) as (app, server):
         received = await asked(app, server)
-    assert received.body["model"] == "gpt-5-mini"
-    assert system_of(received.body) == "Mind the tests."
+    assert received.body["model"] == "small-model"
+    assert system_of(received.body) == "Rules: Mind the tests."
     assert received.headers["authorization"] == "Bearer key-of-openai"
 
 
 @pytest.mark.parametrize("in_git", [True, False])
-async def test_T11_the_example_of_templates_runs(work: Path, monkeypatch: pytest.MonkeyPatch, in_git: bool):
-    for name, text in (("preamble", "Be brief."), ("core-mandates", "Be right."), ("git-section", "Commit often.")):
-        file = work / "system_messages" / "gemini" / f"{name}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"{text}\n")
-    helpers = work / "system_messages" / "helpers"
-    helpers.mkdir()
-    (helpers / "runtime.py").write_text(RUNTIME)
+async def test_T11_a_template_of_files_and_snippets_is_the_system_message(
+    work: Path, monkeypatch: pytest.MonkeyPatch, in_git: bool
+):
+    prompts = work / "prompts"
+    prompts.mkdir()
+    for name, text in (("short", "Be brief."), ("true", "Be right."), ("history", "Commit often.")):
+        (prompts / f"{name}.md").write_text(f"{text}\n")
+    (prompts / "names.py").write_text(NAMES)
     if in_git:
         (work / ".git").mkdir()
-    providers = {"openrouter_gemini_tools": OPENROUTER}
-    async with running(work, monkeypatch, TEMPLATES, providers=providers) as (app, server):
+    async with running(work, monkeypatch, TEMPLATES) as (app, server):
         received = await asked(app, server)
     git = "Commit often." if in_git else ""
-    assert system_of(received.body) == f"Be brief.\n\nBe right.\n\n{git}\n\nCurrent working directory: {work}"
+    assert system_of(received.body) == f"Be brief.\n\nBe right.\n\n{git}\n\nYou are in {work}"
 
 
 @pytest.fixture
 def three_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(BUILTIN, tmp_path / "repository" / "plugins", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setenv("REPO_ROOT", str(tmp_path / "repository"))
-    monkeypatch.setenv("PLUGIN_CACHE_DIR", str(tmp_path / "cache"))
+    shutil.copytree(BUILTIN, tmp_path / "plugins", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("OUR_PLUGINS", str(tmp_path / "plugins"))
+    monkeypatch.setenv("OUR_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.usefixtures("three_levels")
-async def test_T11_the_example_of_three_levels_runs_as_its_bullets_say(work: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_T11_plugins_add_up_over_three_levels_and_each_level_disables(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+):
     async with running(work, monkeypatch, THREE_LEVELS) as (app, server):
-        codex, gemini = [{one.plugin: one for one in app.plugins(name)} for name in ("codex-agent", "gemini-agent")]
-        for agent in (codex, gemini):
+        patcher, reader = [{one.plugin: one for one in app.plugins(name)} for name in ("patcher", "reader")]
+        for agent in (patcher, reader):
             assert agent["openrouter"].on, "every agent gets the global provider package"
             assert agent["feature_request_options"].on
             assert not agent["openrouter_usage"].on, "disabled at the top level"
-        assert {"shell", "apply_patch", "update_plan"} <= set(codex), "from the provider's entry"
-        assert not codex["apply_patch"].on, "disabled at the provider's level"
-        assert {"read_file", "glob"} <= set(gemini) - set(codex), "from the provider's entry"
-        assert "session_title_app" in set(gemini) - set(codex), "from the agent's entry"
-        assert not gemini["session_title_app"].on, "disabled at the agent's level"
+        assert {"shell", "apply_patch", "update_plan"} <= set(patcher), "from the provider's entry"
+        assert not patcher["apply_patch"].on, "disabled at the provider's level"
+        assert {"read_file", "glob"} <= set(reader) - set(patcher), "from the provider's entry"
+        assert "session_title_app" in set(reader) - set(patcher), "from the agent's entry"
+        assert not reader["session_title_app"].on, "disabled at the agent's level"
 
-        received = await asked(app, server, "codex-agent")
-        assert received.body["model"] == "openai/gpt-5-mini"
+        received = await asked(app, server, "patcher")
+        assert received.body["model"] == "first/model"
         assert "usage" not in received.body, "what a disabled feature would ask for"
         assert {"shell", "update_plan"} <= tools_of(received.body)
         assert "apply_patch" not in tools_of(received.body)
 
-        received = await asked(app, server, "gemini-agent")
-        assert received.body["model"] == "google/gemini-2.5-flash-lite"
+        received = await asked(app, server, "reader")
+        assert received.body["model"] == "second/model"
         assert {"read_file", "glob"} <= tools_of(received.body)
         assert "update_plan" not in tools_of(received.body)
 
@@ -294,16 +219,16 @@ async def test_T11_the_example_of_three_levels_runs_as_its_bullets_say(work: Pat
 async def test_T11_a_session_that_names_its_plugins_has_exactly_those(work: Path, monkeypatch: pytest.MonkeyPatch):
     named = ["openrouter", "apply_patch", "openrouter_usage"]
     async with running(work, monkeypatch, THREE_LEVELS) as (app, server):
-        received = await asked(app, server, "codex-agent", metadata={"plugins": named})
+        received = await asked(app, server, "patcher", metadata={"plugins": named})
     assert tools_of(received.body) - {"read_output"} == {"apply_patch"}, "reading on is no plugin, and always there"
     assert received.body["usage"] == {"include": True}
 
 
 @pytest.mark.usefixtures("three_levels")
 async def test_T11_the_title_plugin_works_where_it_is_not_disabled(work: Path, monkeypatch: pytest.MonkeyPatch):
-    enabled = json.loads(THREE_LEVELS)
-    del enabled["agents"]["gemini-agent"]["disabled_plugins"]
-    async with running(work, monkeypatch, json.dumps(enabled)) as (app, _):
-        session = await app.open_session("gemini-agent")
+    enabled = json.loads(json.dumps(THREE_LEVELS))
+    del enabled["agents"]["reader"]["disabled_plugins"]
+    async with running(work, monkeypatch, enabled) as (app, _):
+        session = await app.open_session("reader")
         assert [update async for update in session.send("Could you please say hello. And more.")]
     assert SessionStore(work / "sessions" / "sessions.sqlite").session(session.id).title == "Say hello"

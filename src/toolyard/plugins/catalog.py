@@ -184,7 +184,8 @@ class Catalog:
         for source in self._sources:
             found = [problem for problem in self._changes.problems_of(source) if problem.severity == "error"]
             if found and names_tool(source, found, name):
-                return next((problem for problem in found if f"'{name}'" in problem.message), found[0])
+                named = re.compile(rf"['.]{re.escape(name)}'")  # by itself, or as that of its module
+                return next((problem for problem in found if named.search(problem.message)), found[0])
         return None
 
     async def refresh(self) -> None:

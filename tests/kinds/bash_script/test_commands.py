@@ -56,6 +56,22 @@ async def test_each_command_is_a_plugin_of_its_own(yard):
         assert (await app.call_tool("add_todo", {"text": "go on"})).text == "added go on\n"
 
 
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("# @cmd Say where we are\nget_place() { pwd; }\n", ["get_place"]),
+        ("# @cmd Say where we are\nmain() { pwd; }\n", ["my_tools"]),
+        ("# @describe Say where we are\nmain() { pwd; }\n", ["my_tools"]),
+        ("# @cmd One\nmain() { :; }\n# @cmd Two\nother() { :; }\n", ["main", "other"]),
+        ("# @cmd Those that hold others\ndisk() { :; }\n# @cmd How much is free\ndisk::free() { :; }\n", ["disk_free"]),
+    ],
+)
+async def test_a_command_has_the_name_of_its_function_and_a_whole_script_that_of_its_file(yard, script, names):
+    yard.file("my-tools.sh", script)
+    async with yard.app("bash:my-tools.sh") as app:
+        assert [spec.name for spec in app.tool_specs()] == names
+
+
 async def test_a_variable_that_was_withheld_is_named_as_that(yard, monkeypatch):
     monkeypatch.setenv("TODO_API_KEY", "abcdefghijkl")
     yard.file("todo.sh", TODO)

@@ -362,7 +362,9 @@ def test_a_script_without_main_works_at_its_top_level():
         ("# @option ---a\nmain() { :; }", [(1, "not understood")]),
         ("# @env A*\nmain() { :; }", [(1, "A can only hold a single value")]),
         ("# @option --_args\nmain() { :; }", [(1, "argc__args is not free")]),
-        ("# @option -D-*\nmain() { :; }", [(1, "'D-' is only the beginning")]),
+        ("# @flag -D-\nmain() { :; }", [(1, "'D-' is only the beginning")]),
+        ("# @option -D-=x\nmain() { :; }", [(1, "has no value of its own")]),
+        ("# @option -D- $$\nmain() { :; }", [(1, "has no value of its own")]),
         ("# @option --3d $$\nmain() { :; }", [(1, "'3D' cannot be the name")]),
         ("# @option --a-b\n# @flag --a.b\nmain() { :; }", [(2, "'a_b' is declared twice, first at line 1")]),
         ("# @option --a=`_x`\n# @arg b[`_y`]\nmain() { :; }", [(1, "function _x"), (2, "function _y")]),
@@ -416,6 +418,34 @@ def test_every_shape_reaches_the_script(desk):
 )
 def test_the_function_is_called_once_whoever_calls_it(desk, source, out):
     assert desk.run(source, {"a": "x"}) == Ran(0, out, "")
+
+
+def test_the_beginning_of_a_name_takes_a_mapping(desk):
+    source = """set -euo pipefail
+# @option -D-! What is set
+# @option -L-*[`_levels`] Levels
+_levels() { echo low; }
+main() { for name in "${!argc_D[@]}"; do printf '%s=%s|' "$name" "${argc_D[$name]}"; done; declare -p argc_L; }
+"""
+    schema = parameters_schema(tool_of(source))
+    values = {"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^[^=]+$"}}
+    assert schema["properties"] == {
+        "D": {**values, "description": "What is set"},
+        "L": {**values, "description": "Levels"},
+    }
+    assert schema["required"] == ["D"]
+    given = {"a": "1=2", "$(touch x)": "", "b]": "`id`", "'": "*"}
+    ran = desk.run(source, {"D": given, "L": {"of": "none"}})
+    assert (ran.code, ran.err) == (0, "")
+    *pairs, levels = ran.out.split("|")
+    assert dict(pair.split("=", 1) for pair in pairs) == given
+    assert levels == 'declare -A argc_L=([of]="none" )\n'
+    assert not (desk.folder / "x").exists()
+    line = """# @option -D-
+# @option --other
+main() { printf '%s|' "${argc__args[@]:1}"; }
+"""
+    assert desk.run(line, {"D": {"a": "1", "b": ""}, "other": "-Dc"}).out == "-Da=1|-Db=|--other=-Dc|"
 
 
 @pytest.mark.parametrize("entry", [ARGC_LINE, ""])

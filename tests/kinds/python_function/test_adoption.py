@@ -117,3 +117,54 @@ async def test_an_odd_module_is_at_most_one_problem(tmp_path, name):
             assert len(problems) == 1
             assert told in problems[0].message
             assert problems[0].code != "plugin_crashed"
+
+
+CALLABLE = """
+    import functools
+
+    def base(first: int, second: str = "x", *, third: bool = False) -> str:
+        "Take three."
+        return repr((first, second, third))
+
+    class Greeter:
+        "Greet somebody."
+        def __call__(self, name: str, times: int = 1) -> str:
+            return f"hello {name} " * times
+        async def later(self, name: str) -> str:
+            return f"later {name}"
+
+    class Unnamed:
+        async def __call__(self, name: str) -> str:
+            "Without a name of its own."
+            return f"unnamed {name}"
+
+    bound = functools.partial(base, 5, third=True)
+    later = functools.partial(base, second="set")
+    greeter = Greeter()
+    in_time = greeter.later
+    short = lambda name, mark="!": name + mark
+    unnamed = Unnamed()
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "description", "given", "text"),
+    [
+        ("bound", "bound", "Take three.", {"second": "y"}, "(5, 'y', True)"),
+        ("later", "later", "Take three.", {"first": 1}, "(1, 'set', False)"),
+        ("greeter", "greeter", "Greet somebody.", {"name": "ada", "times": 2}, "hello ada hello ada "),
+        ("Greeter", "Greeter", "Greet somebody.", {"name": "ada"}, "hello ada "),
+        ("in_time", "later", "", {"name": "ada"}, "later ada"),
+        ("short", "short", "", {"name": "ada"}, "ada!"),
+        ("unnamed", "unnamed", "Without a name of its own.", {"name": "ada"}, "unnamed ada"),
+    ],
+)
+async def test_what_can_be_called_is_a_tool(tmp_path, monkeypatch, entry, name, description, given, text):
+    (tmp_path / "callable_things.py").write_text(textwrap.dedent(CALLABLE))
+    (tmp_path / "toolyard.json").write_text(f'{{"plugins": ["callable_things.{entry}"]}}')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    async with AgentApplication(tmp_path / "toolyard.json", tmp_path / "sessions") as app:
+        assert app.get_config_errors() == []
+        (spec,) = app.tool_specs()
+        assert (spec.name, spec.description) == (name, description)
+        assert (await app.call_tool(name, given)).text == text

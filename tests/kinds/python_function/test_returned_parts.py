@@ -85,3 +85,17 @@ async def test_any_other_path_is_its_text(tmp_path):
         path = tmp_path / name
         result = await result_of(tmp_path, lambda path=path: path)
         assert (result.text, result.attachments) == (f'"{path}"', ())
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "data"),
+    [
+        ({"a": float("nan"), "b": [1.5, float("inf")]}, '{"a": null, "b": [1.5, null]}', {"a": None, "b": [1.5, None]}),
+        ([float("-inf"), (float("nan"), "NaN")], '[null, [null, "NaN"]]', None),
+        ({"a": "NaN, not Infinity"}, '{"a": "NaN, not Infinity"}', {"a": "NaN, not Infinity"}),
+        (float("nan"), "NaN", None),
+    ],
+)
+async def test_numbers_that_json_does_not_have_are_null_in_what_is_json(tmp_path, value, text, data):
+    result = await result_of(tmp_path, lambda: value)
+    assert (result.text, result.data) == (text, data)

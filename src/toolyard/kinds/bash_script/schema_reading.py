@@ -36,10 +36,14 @@ def schema_cache(host: Host) -> ContentCache[BashSchemas]:
     return host.caches.get("bash-schemas", BashSchemas)
 
 
+READING = b"2"
+"""How files are read; another number wherever that changes, since what was read before is remembered."""
+
+
 def content_key(file: str, source: bytes, host: Host) -> str:
     """What a schema depends on: the content, the interpreter, and the name, which some tools are named by."""
     name = os.path.basename(file).encode("utf-8", "surrogateescape")
-    return hashlib.sha256(b"\0".join((host.required("bash").identity.encode(), name, source))).hexdigest()
+    return hashlib.sha256(b"\0".join((READING, host.required("bash").identity.encode(), name, source))).hexdigest()
 
 
 async def read_schema(file: str, content: FileContent, host: Host) -> BashSchemas | tuple[SchemaFault, ...]:
@@ -64,9 +68,9 @@ async def read_schema(file: str, content: FileContent, host: Host) -> BashSchema
 
 
 def schema_from_comments(file: str, text: str) -> BashSchemas | tuple[SchemaFault, ...]:
-    """A file that declares itself in comments is named after its file; of several commands each has its own name."""
+    """The tool of a file that declares itself in comments, or those of its commands."""
     from toolyard.kinds.bash_script.comments.schema import parameters_schema
-    from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments, tool_name
+    from toolyard.kinds.bash_script.comments.script import CommentScript, parse_comments
 
     parsed = parse_comments(text)
     if not isinstance(parsed, CommentScript):
@@ -74,12 +78,10 @@ def schema_from_comments(file: str, text: str) -> BashSchemas | tuple[SchemaFaul
             SchemaFault(code="bash_schema_comments", message=fault.message, hint=fault.hint, line=fault.line)
             for fault in parsed
         )
-    several = len(parsed.tools) > 1
-    name = Path(file).stem.replace("-", "_")
     return BashSchemas(
         tools=[
             BashSchema(
-                id=tool_name(tool.command) if several else name,
+                id=parsed.name_of(tool, file=Path(file).stem),
                 version=tool.version or "0.0.0",
                 args_mode="comments",
                 description=tool.description,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from toolyard.kinds.python_function.kind import PythonFunctions
 from toolyard.kinds.python_function.plugin import Adopted, adopt
 from toolyard.kinds.python_function.reference import PythonReference
 from toolyard.kinds.python_function.settings import PythonSettings
+from toolyard.kinds.python_function.signatures.signature import written_function
 from toolyard.plugins.author_code.hooks import AuthorCode, close_plugin
 from toolyard.plugins.base_tools import BaseTools
 from toolyard.plugins.entries import Entry
@@ -80,7 +82,7 @@ class ObjectSource:
             if not self.is_current():
                 config, before = self._host.config, self._adopted
                 timeout = self._host.settings(PythonSettings).python_timeout_seconds
-                entry = getattr(self._target, "__name__", type(self._target).__name__)
+                entry = name_of(self._target)
                 self._adopted = await adopt(
                     entry, self._target, self._code, config=config, timeout=timeout, bases=self._bases
                 )
@@ -112,6 +114,12 @@ def object_entries(targets: Iterable[Any]) -> list[Entry]:
     kind = PythonObjects()
     at = Place(Document(Path("tools"), "{}", {}), ("tools",))
     return [Entry(reference=PythonObject(target=target, at=at), kind=kind) for target in targets]
+
+
+def name_of(target: Any) -> str:
+    """Its own name; a partial has that of its function, an object that of its class."""
+    named = written_function(target) if isinstance(target, functools.partial) else target
+    return str(getattr(named, "__name__", type(named).__name__))
 
 
 def source_file(target: Any) -> Path:

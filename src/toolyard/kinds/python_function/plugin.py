@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -83,11 +84,27 @@ async def adopt(
             if not isinstance(made, Returned):
                 return Adopted(problems=[author.problem(made, f"creating '{entry}'")])
             return await adopt_instance(entry, made.value, author, **given)
-        case _ if inspect.isroutine(target):
-            # Of the author's own are also the models in its annotations, which are asked for their schemas.
-            made = await author.run(lambda: adopt_function(entry, target, author, timeout))
-            return made.value if isinstance(made, Returned) else failed(entry, author, made)
+        case _ if inspect.isroutine(target) or isinstance(target, functools.partial):
+            return await adopt_callable(entry, target, author, timeout)
     return await adopt_instance(entry, target, author, **given)
+
+
+async def adopt_callable(
+    entry: str, target: Callable[..., Any], author: AuthorCode, timeout: float, *, name: str | None = None
+) -> Adopted:
+    """One tool; of the author's own are also the models in its annotations, which are asked for their schemas."""
+    made = await author.run(lambda: adopt_function(entry, target, author, timeout, name=name))
+    return made.value if isinstance(made, Returned) else failed(entry, author, made)
+
+
+def own_name(function: Callable[..., Any]) -> str | None:
+    """The name that a function was given; a lambda, a partial and an object have none."""
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) and name != "<lambda>" else None
+
+
+def last_name(entry: str) -> str:
+    return entry.rpartition(".")[2]
 
 
 def failed(entry: str, author: AuthorCode, outcome: Raised | OutOfTime) -> Adopted:
@@ -103,9 +120,7 @@ async def adopt_module(entry: str, module: ModuleType, author: AuthorCode, **giv
     plain = {} if found else plain_functions(module)
     if run := plain.get("run"):
         # As in collections of tools of which each is one file with this one function.
-        name = entry.rpartition(".")[2]
-        made = await author.run(lambda: adopt_function(entry, run, author, given["timeout"], name=name))
-        return made.value if isinstance(made, Returned) else failed(entry, author, made)
+        return await adopt_callable(entry, run, author, given["timeout"], name=last_name(entry))
     described = {name: function for name, function in plain.items() if function.__doc__}
     found += [await adopt(f"{entry}.{name}", function, author, **given) for name, function in described.items()]
     if not found:
@@ -142,7 +157,7 @@ def adopt_function(
     options = options_of(function) or ToolOptions()
     made = function_tool(
         function,
-        name=options.name or name,
+        name=options.name or name or own_name(function) or last_name(entry),
         description=options.description,
         timeout=options.timeout or timeout,
         hints=options.hints,
@@ -178,6 +193,8 @@ async def adopt_instance(
     if not isinstance(read, Returned):
         return failed(entry, author, read)
     if isinstance(read.value, Problem):
+        if read.value.code == "plugin_entry" and callable(instance) and not kinds:
+            return await adopt_callable(entry, instance, author, timeout)
         return Adopted(problems=[read.value])
     plugin: Plugin = read.value
     if plugin.kind != "tool":

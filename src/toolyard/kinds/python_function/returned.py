@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,21 @@ def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:
     try:
         plain = msgspec.to_builtins(value, enc_hook=str, str_keys=True)
         text = json.dumps(plain, ensure_ascii=False)
+        if not isinstance(plain, float) and ("NaN" in text or "Infinity" in text):  # which may well be in a string
+            plain = with_finite_numbers(plain)
+            text = json.dumps(plain, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(value), None
     return text, plain if isinstance(plain, dict) else None
+
+
+def with_finite_numbers(value: Any) -> Json:
+    """The same value, with null for each number that JSON does not have."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: with_finite_numbers(each) for name, each in value.items()}
+        case list() | tuple():
+            return [with_finite_numbers(each) for each in value]
+    return value

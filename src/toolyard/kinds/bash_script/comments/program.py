@@ -70,12 +70,16 @@ def given_texts(parameter: CommentParameter, arguments: JsonObject) -> list[str]
         return None
     if parameter.form == "flag":
         return [str(int(value))]
+    if isinstance(value, dict):
+        return [f"{name}={value_text(each)}" for name, each in value.items()]
     return [value_text(item) for item in value] if isinstance(value, list) else [value_text(value)]
 
 
 def option_words(parameter: CommentParameter, texts: Sequence[str]) -> list[str]:
     if parameter.form == "flag":
         return [parameter.flag] * int(texts[0])
+    if parameter.prefixed:
+        return [parameter.flag + text for text in texts]
     if parameter.is_list and not parameter.multiple:
         return [parameter.flag, *texts]
     size = max(1, len(parameter.notations))
@@ -149,6 +153,8 @@ def value_steps(parameter: CommentParameter, texts: Sequence[str] | None) -> Ite
     """Give the variable its value: from the call, else from the environment, else the default."""
     if texts is None:
         yield from absent_steps(parameter)
+    elif parameter.prefixed:
+        yield "map", parameter.variable, *texts
     elif parameter.is_list:
         yield "list", parameter.variable, *texts
     elif parameter.form != "flag" or texts != ["0"]:
@@ -169,6 +175,8 @@ def absent_steps(parameter: CommentParameter) -> Iterator[Step]:
 def check_steps(parameter: CommentParameter) -> Iterator[Step]:
     """What the schema has not checked: values from the environment, and choices that only the script knows."""
     name, value = parameter.variable, parameter.value
+    if parameter.prefixed:
+        return  # its choices are names for people at a command line, and are completed but not checked
     if parameter.required:
         yield "required", name, parameter.name
     if value.choices:
@@ -282,6 +290,15 @@ __toolyard_value() {
 __toolyard_list() {
   local -n __toolyard_array=$1
   __toolyard_array=("${@:2}")
+}
+
+__toolyard_map() {
+  builtin declare -gA "$1"
+  local -n __toolyard_array=$1
+  local __toolyard_item
+  for __toolyard_item in "${@:2}"; do
+    __toolyard_array[${__toolyard_item%%=*}]=${__toolyard_item#*=}
+  done
 }
 
 __toolyard_env_value() {

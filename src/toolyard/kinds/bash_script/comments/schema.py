@@ -34,6 +34,9 @@ def flag_schema(parameter: CommentParameter) -> dict[str, Json]:
 
 
 def value_schema(parameter: CommentParameter) -> dict[str, Json]:
+    if parameter.prefixed:
+        # On a command line the first `=` ends a name.
+        return {"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^[^=]+$"}}
     kind = value_type(parameter)
     schema: dict[str, Json] = {"type": kind}
     if parameter.value.choices:

@@ -52,6 +52,11 @@ class CommentScript(msgspec.Struct, frozen=True, kw_only=True):
         found = (tool for tool in self.tools if len(self.tools) == 1 or tool.function == function)
         return next(found, None)
 
+    def name_of(self, tool: CommentTool, *, file: str) -> str:
+        """A command is named after its function, what is the whole of its file after that."""
+        alone = not tool.command or (len(self.tools) == 1 and tool.function == "main")
+        return file.replace("-", "_") if alone else tool_name(tool.command)
+
 
 def parse_comments(source: str) -> CommentScript | tuple[CommentFault, ...]:
     """Read the comments of a script; every fault at once."""

@@ -44,6 +44,8 @@ class CommentParameter(msgspec.Struct, frozen=True, kw_only=True):
     """How the command line writes it, such as `--dry-run`; empty for an `@arg`."""
     assigned: bool = False
     """Whether the command line must write `--name=value`."""
+    prefixed: bool = False
+    """Whether it is only the beginning of a word, as in `-Dname=value`: a mapping of names to values."""
     required: bool = False
     multiple: bool = False
     separator: str = ""
@@ -63,7 +65,8 @@ class CommentParameter(msgspec.Struct, frozen=True, kw_only=True):
     def is_list(self) -> bool:
         """Whether that variable is an array."""
         several = len(self.notations) > 1 or any(notation.endswith(("*", "+")) for notation in self.notations)
-        return self.form != "flag" and (self.multiple or self.takes_rest or (several and self.form == "option"))
+        plain = self.form != "flag" and not self.prefixed
+        return plain and (self.multiple or self.takes_rest or (several and self.form == "option"))
 
 
 class CommentVariable(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,6 +193,7 @@ def read_value(tag: Tag) -> CommentParameter | CommentVariable | CommentFault:
         line=tag.line,
         flag=parts["dash"] + bare_name(parts) if "dash" in parts else "",
         assigned="dash" in parts and ends_with_single(":", parts["name"]),
+        prefixed=tag.name == "option" and ends_with_single("-", parts["name"]),
         required=required,
         multiple=modifier[:1] in ("*", "+"),
         separator=modifier[1:],
@@ -211,8 +215,10 @@ def part_fault(tag: Tag, parts: Parts) -> str | None:
     name = property_name(parts)
     if name in RESERVED_NAMES or not name.strip("_"):
         return f"'{parts['name']}' cannot be a name: the variable argc_{name} is not free"
-    if "dash" in parts and ends_with_single("-", parts["name"]):
-        return f"'{parts['name']}' is only the beginning of a name, which no argument can be"
+    if tag.name == "flag" and ends_with_single("-", parts["name"]):
+        return f"'{parts['name']}' is only the beginning of a name, which no flag can be"
+    if tag.name == "option" and ends_with_single("-", parts["name"]) and {"default", "env"} & parts.keys():
+        return f"'{parts['name']}' is only the beginning of a name, and has no value of its own"
     if parts.get("env") == "$" and not name.isidentifier():
         return f"'{name.upper()}' cannot be the name of an environment variable"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -77,7 +78,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def read_signature(function: Callable[..., Any]) -> Signature | Problem:
     """What a function takes, by its annotations and its docstring."""
     try:
-        hints = get_type_hints(function, include_extras=True)
+        written = written_function(function)
+        hints = get_type_hints(written, include_extras=True)
         parameters = list(inspect.signature(function).parameters.values())
     except (NameError, TypeError, ValueError, AttributeError, SyntaxError) as error:
         return Problem(
@@ -90,7 +92,9 @@ def read_signature(function: Callable[..., Any]) -> Signature | Problem:
         return Problem(code="plugin_signature", message=message, hint="take a list instead")
     context = next((p.name for p in parameters if wants_context(hints.get(p.name))), None)
     shown = [parameter for parameter in parameters if parameter.name != context]
-    docstring = read_docstring(function.__doc__)
+    docstring = read_docstring(
+        written.__doc__ or (None if isinstance(function, functools.partial) else function.__doc__)
+    )
     reader = TypeReader()
     try:
         read = {parameter.name: read_parameter(parameter, hints, reader, docstring) for parameter in shown}
@@ -109,6 +113,13 @@ def read_signature(function: Callable[..., Any]) -> Signature | Problem:
         positional=tuple(p.name for p in named if p.kind is Kind.POSITIONAL_ONLY),
         fields={p.name: p.default for p in named if is_field(p.default) and not is_required(p)},
     )
+
+
+def written_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What has the annotations: the function of a partial, the `__call__` of an object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if hasattr(function, "__name__") else type(function).__call__
 
 
 def arguments_schema(
