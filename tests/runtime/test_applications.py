@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolyard import AgentApplication, tool
+from toolyard.plugins import enablement
 
 pytestmark = pytest.mark.anyio
 
@@ -131,7 +132,16 @@ async def test_what_loading_finds_wrong_reaches_the_log_once(tmp_path: Path, cap
     assert not any(secret in message for _, message in logged)
 
 
-ADD_IT = 'add "path:${env:BUILTIN_PLUGINS}/mi-an" to "plugins", or the plugin that has it'
+ADD_IT = (
+    'add the plugin that has it to "plugins"; '
+    "anthropic, local, openai-compatible, openrouter, replay are in ${env:BUILTIN_PLUGINS}"
+)
+
+
+def test_the_bundled_providers_are_those_that_a_hint_names():
+    plugins = Path(enablement.__file__).parents[1] / "builtin_plugins"
+    found = [file.parent.name for file in plugins.glob("*/agent_plugin.json") if '"providers"' in file.read_text()]
+    assert sorted(found) == sorted(enablement.BUNDLED_PROVIDERS)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +150,7 @@ ADD_IT = 'add "path:${env:BUILTIN_PLUGINS}/mi-an" to "plugins", or the plugin th
         ({"agents": {"default": {"provider": "mian"}}, "providers": {"main": {}}}, "did you mean 'main'?"),
         ({"agents": {"default": {"provider": "mi_an"}}}, ADD_IT),
         ({"provider": "mi_an"}, ADD_IT),
+        ({"provider": "openai_compatible"}, 'add "path:${env:BUILTIN_PLUGINS}/openai-compatible" to "plugins"'),
         ({"provider": "main", "providers": {"main": {"provider": "mi_an"}}}, ADD_IT),
         (
             {"provider": "main", "providers": {"main": {"provider": "provder"}}, "plugins": ["provided.Provider"]},

@@ -63,7 +63,7 @@ def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
         raise ProviderError(f"'{key}' of the configuration: {error}", fault="setup") from None
 
 
-FIRST_PROVIDER = (
-    'set one in toolyard.json: "plugins": ["path:${env:BUILTIN_PLUGINS}/openai-compatible"], '
-    '"provider": "openai_compatible", "model": "…", "api_key": "${env:OPENAI_API_KEY}"'
-)
+FIRST_PROVIDER = """\
+toolyard.json: {"plugins": ["path:${env:BUILTIN_PLUGINS}/anthropic"],
+  "provider": "anthropic", "model": "…", "api_key": "${env:ANTHROPIC_API_KEY}"}
+  No account: ".../local", "provider": "local", after pip install 'toolyard[local]'"""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolyard.plugins.plugin import Plugin
 
 
+BUNDLED_PROVIDERS = ("anthropic", "local", "openai-compatible", "openrouter", "replay")
+"""Their folders; a test compares them with what is there."""
 HOOKS = ("is_enabled", "required_tags", "forbidden_tags", "tags")
 
 
@@ -242,7 +244,9 @@ def provider_named(value: JsonObject, agent: str) -> tuple[str, Pointer]:
 def provider_hint(id: str) -> str:
     """What to write where no plugin is a provider."""
     folder = id.replace("_", "-")
-    return f'add "path:${{env:BUILTIN_PLUGINS}}/{folder}" to "plugins", or the plugin that has it'
+    if folder in BUNDLED_PROVIDERS:
+        return f'add "path:${{env:BUILTIN_PLUGINS}}/{folder}" to "plugins"'
+    return f'add the plugin that has it to "plugins"; {", ".join(BUNDLED_PROVIDERS)} are in ${{env:BUILTIN_PLUGINS}}'
 
 
 def layers_with_plugins(

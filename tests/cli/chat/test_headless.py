@@ -27,3 +27,32 @@ def test_every_event_is_a_line_whatever_a_tool_prints(toolyard: CommandLine, mod
     (answered,) = [event for event in events if event["type"] == "result"]
     assert told in json.dumps(answered, ensure_ascii=False)
     assert events[-1]["type"] == "turn_ended"
+
+
+@pytest.mark.parametrize("config", [None, {}, {"plugins": ["files:all"]}])
+def test_without_a_provider_three_lines_say_how_to_set_one_and_offer_the_local_model(toolyard: CommandLine, config):
+    if config is not None:
+        toolyard.file("toolyard.json", json.dumps(config))
+    ran = toolyard("chat", "-p", "hi")
+    assert ran.code == 2
+    said = ran.err.split("has no provider\n")[1].split("session ")[0]
+    assert said.count("\n") == 3
+    assert '"provider": "anthropic"' in said
+    assert '"provider": "local"' in said
+    told = json.loads(toolyard("chat", "--json", "-p", "hi").out.splitlines()[-1])
+    assert (told["type"], told["fault"]) == ("turn_ended", "setup")
+    assert '"provider": "local"' in told["hint"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "said"),
+    [
+        ("nosuch", "hint: add the plugin that has it"),
+        ("anthropic", 'hint: add "path:${env:BUILTIN_PLUGINS}/anthropic" to "plugins"\n'),
+    ],
+)
+def test_a_provider_that_is_nowhere_is_told_with_what_to_write(toolyard: CommandLine, provider: str, said: str):
+    toolyard.file("toolyard.json", json.dumps({"provider": provider, "model": "m"}))
+    ran = toolyard("chat", "-p", "hi")
+    assert ran.code == 2
+    assert said in ran.err

@@ -74,6 +74,33 @@ def test_edits_do_what_replacing_in_the_text_does_and_nothing_else(lines, end, f
         assert os.listdir(folder) == ["file"], "nothing is left beside it"
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    lines=st.lists(st.text(alphabet="ab", max_size=3), min_size=1, max_size=30),
+    edits=st.lists(
+        st.tuples(st.text("ab\n", min_size=1, max_size=3), st.text("abc\n", max_size=5), st.booleans()),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_the_diff_of_edits_is_that_of_the_whole_texts(lines, edits):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "file")
+        file.write_text("\n".join(lines) + "\n")
+        try:
+            diff = edit(file.parent, "file", *edits, dry=True)["text"]
+        except FileFault:
+            return
+        edit(file.parent, "file", *edits)
+        after = file.read_text()
+        if diff == changing.NOTHING:
+            assert after == "\n".join(lines) + "\n"
+            return
+        file.write_text("\n".join(lines) + "\n")
+        subprocess.run(["git", "apply", "--unidiff-zero", "-"], input=diff.encode(), cwd=folder, check=True)
+        assert (file.read_text() if file.exists() else "") == after
+
+
 @settings(max_examples=100, deadline=None)
 @given(before=LINES, after=LINES, open_ends=st.tuples(st.booleans(), st.booleans()))
 def test_a_diff_is_what_makes_one_text_of_the_other(before, after, open_ends):

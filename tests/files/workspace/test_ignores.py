@@ -95,7 +95,8 @@ def make(top: Path, files: list[str], rules: str, inner: str, mark: str) -> None
 
 
 def seen_by_git(top: Path) -> set[str]:
-    command = ["git", "ls-files", "-oz", "--exclude-standard"]
+    everywhere = f"core.excludesFile={top}/.git/everywhere"
+    command = ["git", "-c", everywhere, "ls-files", "-oz", "--exclude-standard"]
     ran = subprocess.run(command, cwd=top, env=ENVIRONMENT, capture_output=True, check=True, timeout=60)
     return {os.fsdecode(name) for name in ran.stdout.split(b"\0") if name}
 
@@ -106,10 +107,51 @@ def test_what_git_ignores_is_hidden_and_nothing_else(
     repository: Path, files: list[str], rules: str, inner: str, mark: str
 ):
     make(repository, files, rules, inner, mark)
-    workspace = Workspace(str(repository))
+    assert seen_by_us(repository) == seen_by_git(repository), (rules, inner)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(files=FILES, rules=RULES, exclude=RULES, everywhere=RULES)
+def test_what_git_ignores_in_the_repository_and_everywhere_is_hidden_and_nothing_else(
+    repository: Path, files: list[str], rules: str, exclude: str, everywhere: str
+):
+    make(repository, files, rules, "", "")
+    kept = {"info/exclude": exclude, "everywhere": everywhere}
+    try:
+        for name, text in kept.items():
+            (repository / ".git" / name).write_text(text)
+        seen = seen_by_us(repository, everywhere.encode().decode("latin-1"))
+        assert seen == seen_by_git(repository), (rules, exclude, everywhere)
+    finally:
+        for name in kept:
+            (repository / ".git" / name).unlink()
+
+
+def seen_by_us(top: Path, everywhere: str = "") -> set[str]:
+    workspace = Workspace(str(top), everywhere)
     with workspace.at(".") as start:
-        shown = {listed.path + name for listed in walked(workspace, start) for name in listed.files}
-    assert shown == seen_by_git(repository), (rules, inner)
+        return {listed.path + name for listed in walked(workspace, start) for name in listed.files}
+
+
+def test_a_second_work_tree_has_the_rules_of_its_repository(tmp_path: Path):
+    git = [need("git"), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (
+        ["init", "-q", "one"],
+        ["-C", "one", "commit", "-qm", "x", "--allow-empty"],
+        ["-C", "one", "worktree", "add", "-q", "../two"],
+    ):
+        subprocess.run([*git, *command], cwd=tmp_path, env=ENVIRONMENT, check=True)
+    (tmp_path / "one/.git/info/exclude").write_text("hidden\n")
+    for name in ("hidden", "shown"):
+        (tmp_path / "two" / name).write_text("")
+    assert seen_by_us(tmp_path / "two") == {"shown"}
+
+
+def test_a_folder_of_the_name_of_a_file_with_rules_is_left_closed(tmp_path: Path):
+    (tmp_path / ".gitignore").mkdir()
+    before = os.listdir("/proc/self/fd")
+    assert seen_by_us(tmp_path) == set()
+    assert os.listdir("/proc/self/fd") == before
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ async def begin(
         raise click.UsageError(str(error)) from None
     except ProviderError as error:
         show_note(f"{error}.", "error")
-        show_note(SET_ONE)
+        if error.hint:
+            show_note(f"  {error.hint}")
         return False
     await talk.begin(app, opened)
     return True
@@ -137,9 +138,3 @@ def open_local(options: GlobalOptions, approver: TerminalApprover) -> AgentAppli
     config = json.loads(DEFAULT_CONFIG.read_text())
     config = {**config, "plugins": [*config["plugins"], LOCAL], "provider": "local"}
     return AgentApplication(config, str(options.sessions), approver=approver)
-
-
-SET_ONE = """\
-  toolyard.json: {"plugins": ["path:${env:BUILTIN_PLUGINS}/anthropic"],
-  "provider": "anthropic", "model": "…", "api_key": "${env:ANTHROPIC_API_KEY}"}
-  No account: ".../local", "provider": "local", after pip install 'toolyard[local]'"""

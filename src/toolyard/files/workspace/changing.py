@@ -93,8 +93,9 @@ def edit(
         data, facts = whole(spot)
         require_unchanged(spot, facts, seen)
         file = decoded(data, spot.shown)
-        text, count = edited(file, edits)
-        return changed(spot, file, facts, text, counted(count, "replacement"), dry=dry)
+        done = edited(file, edits)
+        diff = unified(spot.path, file.text, done.text, (done.head, done.tail))
+        return changed(spot, file.encoded(done.text), facts, diff, counted(done.count, "replacement"), dry=dry)
 
 
 def insert(workspace: Workspace, path: str, line: int, text: str, seen: Version | None, *, dry: bool) -> dict[str, Any]:
@@ -110,13 +111,12 @@ def insert(workspace: Workspace, path: str, line: int, text: str, seen: Version 
         if line and not lines[line - 1].endswith("\n"):
             lines[line - 1] += file.newline
         after = "".join([*lines[:line], added, *lines[line:]])
-        return changed(spot, file, facts, after, f"inserted after line {line}", dry=dry)
+        diff = unified(spot.path, file.text, after)
+        return changed(spot, file.encoded(after), facts, diff, f"inserted after line {line}", dry=dry)
 
 
-def changed(spot: Spot, file: FileText, facts: os.stat_result, text: str, what: str, *, dry: bool) -> dict[str, Any]:
-    """Write the new text of a file, or only say what that would change."""
-    diff = unified(spot.path, file.text, text)
-    data = file.encoded(text)
+def changed(spot: Spot, data: bytes, facts: os.stat_result, diff: str, what: str, *, dry: bool) -> dict[str, Any]:
+    """Write what a file is to hold, or only say what that would change."""
     if dry:
         return {"text": diff or NOTHING}
     version = put(spot, data, facts)

@@ -11,8 +11,11 @@ PIECE = 32_768
 """Characters that are compared at once."""
 
 
-def unified(path: str, before: str | None, after: str | None) -> str:
-    """The diff of a file; None stands for a file that is not there."""
+def unified(path: str, before: str | None, after: str | None, same: tuple[int, int] | None = None) -> str:
+    """The diff of a file; None stands for a file that is not there.
+
+    Who knows how many characters are the same at the beginning and at the end says so, and they are not compared.
+    """
     name = quoted(path)
     old, new = before or "", after or ""
     if old == new and (before is None) == (after is None):
@@ -20,13 +23,19 @@ def unified(path: str, before: str | None, after: str | None) -> str:
     head = (
         f"--- {'/dev/null' if before is None else 'a/' + name}\n+++ {'/dev/null' if after is None else 'b/' + name}\n"
     )
-    return head + "".join(hunks(old, new))
+    return head + "".join(hunks(old, new, same or same_parts(old, new)))
 
 
-def hunks(old: str, new: str) -> list[str]:
+def same_parts(old: str, new: str) -> tuple[int, int]:
+    """How many characters two texts begin and end with alike, without any that would be in both."""
+    begin = common(old, new)
+    return begin, common_end(old, new, min(len(old), len(new)) - begin)
+
+
+def hunks(old: str, new: str, same: tuple[int, int]) -> list[str]:
     """Of the lines between the first change and the last, and a few around them."""
-    begin = old.rfind("\n", 0, common(old, new)) + 1
-    stop = len(old) - common_end(old, new, min(len(old), len(new)) - begin)
+    begin = old.rfind("\n", 0, same[0]) + 1
+    stop = len(old) - same[1]
     for _ in range(CONTEXT):
         begin = old.rfind("\n", 0, max(begin - 1, 0)) + 1
     for _ in range(CONTEXT + 1):

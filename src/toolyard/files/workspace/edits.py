@@ -21,22 +21,37 @@ NEAR = 3
 """How many places are named where a text is more than once."""
 
 
-def edited(file: FileText, edits: list[dict[str, Any]]) -> tuple[str, int]:
-    """The text after all edits, each made in what the one before left, and how many replacements that were."""
-    text, made = file.text, 0
+class Replacement:
+    """A text after replacements, and how much of it they left alone: whoever shows them need not look for it."""
+
+    __slots__ = ("count", "head", "tail", "text")
+
+    def __init__(self, text: str, count: int, head: int, tail: int) -> None:
+        self.text = text
+        self.count = count
+        self.head = head
+        """At least so many characters are before the first of them."""
+        self.tail = tail
+        """At least so many are after the last."""
+
+
+def edited(file: FileText, edits: list[dict[str, Any]]) -> Replacement:
+    """The text after all edits, each made in what the one before left."""
+    done = Replacement(file.text, 0, len(file.text), len(file.text))
     for number, edit in enumerate(edits, start=1):
         where = f"edit {number}: " if len(edits) > 1 else ""
         try:
-            text, count = replaced(
-                text, edit["old_string"], edit["new_string"], file.newline, every=bool(edit.get("replace_all"))
+            made = replaced(
+                done.text, edit["old_string"], edit["new_string"], file.newline, every=bool(edit.get("replace_all"))
             )
         except FileFault as fault:
             raise FileFault(f"{where}{fault}" + ("; nothing was changed" if where else "")) from None
-        made += count
-    return text, made
+        head, tail = min(done.head, made.head), min(done.tail, made.tail)
+        done = Replacement(made.text, done.count + made.count, head, tail)
+    return done
 
 
-def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> tuple[str, int]:
+def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> Replacement:
     if not old:
         raise FileFault("old_string is empty; to make a file, write it")
     if old == new:
@@ -46,15 +61,16 @@ def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> tup
     first = place_of(text, old)
     if first < 0:
         raise FileFault(f"old_string was not found in the file{hint_for(text, old)}")
-    if place_of(text, old, first + len(old)) < 0:
-        return "".join((text[:first], new, text[first + len(old) :])), 1
+    after = first + len(old)
+    if place_of(text, old, after) < 0:
+        return Replacement("".join((text[:first], new, text[after:])), 1, first, len(text) - after)
     count = text.count(old)
     if not every:
         raise FileFault(
             f"old_string is there {count} times (lines {lines_with(text, old)}); give more of what is around it, or "
             "say replace_all"
         )
-    return text.replace(old, new), count
+    return Replacement(text.replace(old, new), count, first, len(text) - text.rindex(old) - len(old))
 
 
 def place_of(text: str, old: str, start: int = 0) -> int:

@@ -1,15 +1,19 @@
-"""Which paths of a workspace git ignores: `.gitignore` in each folder, and `info/exclude` of the repository."""
+"""Which paths of a workspace git ignores: by `.gitignore` in each folder, by `info/exclude` of the repository, and by
+what its owner has ignored everywhere.
+"""
 
 from __future__ import annotations
 
 import os
 
+from toolyard.files.plain_text import data_of, read_whole
 from toolyard.files.workspace.globs import NEVER, NoPattern, compiled, git_regex, glob_regex
 
 MOST_READ = 1 << 20
 READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 IGNORE_FILE = ".gitignore"
 REPOSITORY = ".git"
+LONGEST_PATH = 4096
 BOM_UTF8 = b"\xef\xbb\xbf"
 
 
@@ -84,10 +88,13 @@ def rules_in(folder: int | str, name: str = IGNORE_FILE) -> IgnoreRules | None:
             fd = os.open(name, READING, dir_fd=folder)
         else:
             fd = os.open(os.path.join(folder, name), READING)
-        with open(fd, "rb", buffering=0) as file:
-            return IgnoreRules(file.read(MOST_READ).removeprefix(BOM_UTF8).decode("latin-1"))
+        try:
+            data = read_whole(fd, MOST_READ)
+        finally:
+            os.close(fd)
     except OSError:
         return None
+    return IgnoreRules(data.removeprefix(BOM_UTF8).decode("latin-1"))
 
 
 def in_bytes(path: str) -> str:
@@ -106,11 +113,33 @@ def repository_of(top: str) -> str | None:
     return folder
 
 
-def ignores_above(top: str, path: str) -> tuple[Ignores, str]:
+def shared_folder(root: str) -> str:
+    """Where a repository keeps what all of its work trees share; of one that is elsewhere a file tells where."""
+    folder = os.path.join(root, REPOSITORY)
+    if named := first_line(folder).removeprefix("gitdir: "):
+        folder = os.path.join(root, named)
+        folder = os.path.join(folder, first_line(os.path.join(folder, "commondir")))
+    return folder
+
+
+def first_line(path: str) -> str:
+    """Of a small file; nothing where there is none."""
+    line = data_of(path, LONGEST_PATH).split(b"\n")[0]
+    return "" if b"\0" in line else os.fsdecode(line)
+
+
+def is_same_below(rules: str, top: str) -> bool:
+    """Whether rules mean the same from the top of a workspace on as from that of its repository."""
+    return "/" not in rules or repository_of(top) in (top, None)
+
+
+def ignores_above(top: str, path: str, excludes: str = "") -> tuple[Ignores, str]:
     """What holds in a folder of a workspace by the files above it, and how its path begins for these rules."""
     root = repository_of(top) or top
     ignores = Ignores()
-    if exclude := rules_in(os.path.join(root, REPOSITORY, "info"), "exclude"):
+    if excludes:
+        ignores = ignores.below("", IgnoreRules(excludes))
+    if exclude := rules_in(os.path.join(shared_folder(root), "info"), "exclude"):
         ignores = ignores.below("", exclude)
     begin = os.path.relpath(os.path.join(top, path), root)
     names = [] if begin == "." else begin.split("/")

@@ -12,6 +12,7 @@ import sys
 
 from toolyard.files.workspace import changing, listing, reading
 from toolyard.files.workspace.contents import AS_IT_IS, NO_FILE
+from toolyard.files.workspace.ignores import is_same_below
 from toolyard.files.workspace.places import FileFault, Workspace
 
 TYPE_CHECKING = False
@@ -101,7 +102,8 @@ def where(workspace: Workspace, given: dict[str, Any]) -> dict[str, Any]:
     """What somebody else is to look at: only so much that it is inside."""
     with workspace.at(given["path"]) as start:
         require_content(start)
-        return {"path": start.path, "top": workspace.top}
+        fit = is_same_below(workspace.excludes, workspace.top)
+        return {"path": start.path, "top": workspace.top, "excludes_fit": fit}
 
 
 OPERATIONS: dict[str, Callable[[Workspace, dict[str, Any]], dict[str, Any]]] = {
@@ -123,7 +125,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What came of a request; a fault is an error with words, whatever broke."""
     given = request["params"]
     try:
-        return {"result": OPERATIONS[request["method"]](Workspace(given["workspace"]), given)}
+        workspace = Workspace(given["workspace"], given.get("excludes", ""))
+        return {"result": OPERATIONS[request["method"]](workspace, given)}
     except FileFault as fault:
         return {"error": {"message": str(fault)}}
     except OSError as error:

@@ -53,9 +53,11 @@ class Spot:
 class Workspace:
     """A folder that nothing leads out of."""
 
-    def __init__(self, top: str) -> None:
+    def __init__(self, top: str, excludes: str = "") -> None:
         self.spelled = os.path.normpath(top)
         self.top = os.path.realpath(top)
+        self.excludes = excludes
+        """What git ignores everywhere, as lines of rules with a character for each byte."""
 
     def at(self, path: str, *, make: bool = False, itself: bool = False) -> Spot:
         """Where a path leads.

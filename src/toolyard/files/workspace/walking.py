@@ -35,7 +35,7 @@ class Listed:
 
 def walked(workspace: Workspace, start: Spot, *, ignoring: bool = True, depth: int = DEEPEST) -> Iterator[Listed]:
     """Each folder from a place on, before those in it; one that cannot be read is left out."""
-    above, prefix = ignores_above(workspace.top, start.path)
+    above, prefix = ignores_above(workspace.top, start.path, workspace.excludes)
     opened: list[tuple[Listed, Ignores | None, list[str]]] = []
 
     def enter(name: str, folder: int, path: str, ignores: Ignores | None) -> Listed:

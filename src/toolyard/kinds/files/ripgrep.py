@@ -18,6 +18,8 @@ LONGEST_LINE = 500
 FAILED = 2
 UNREADABLE = "\ufffd"
 """What stands in the place of a byte that is no text."""
+STANDARD_INPUT = "/proc/self/fd/0"
+"""Where it reads what git ignores everywhere: the file itself need not be seen inside the sandbox."""
 ALWAYS = (
     *("--no-config", "--color=never", "--no-messages", "--no-heading", "--with-filename", "--null", "--line-number"),
     *("--crlf", "--hidden", "--no-require-git", "--no-ignore-global", "--no-ignore-dot"),
@@ -40,6 +42,7 @@ async def search(
         argv=argv,
         cwd=where["top"],
         env=runner.environment.current(),
+        stdin=wanted["excludes"].encode("latin-1") or None,
         timeout=timeout,
         limits=runner.limits,
         output_limit=OUTPUT_LIMIT,
@@ -69,6 +72,7 @@ def options(wanted: JsonObject) -> list[str]:
     given += ["--fixed-strings"] if wanted["fixed_strings"] else []
     given += ["--multiline", "--multiline-dotall"] if wanted["multiline"] else []
     given += ["--no-ignore"] if wanted["no_ignore"] else []
+    given += [f"--ignore-file={STANDARD_INPUT}"] if wanted["excludes"] else []
     given += [f"--context={wanted['context']}"] if wanted["context"] else []
     given += [f"--glob={wanted['glob']}"] if wanted.get("glob") else []
     return [*given, "--glob=!.git"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.kinds.files.git_excludes import GitExcludes
 from toolyard.kinds.files.seen_files import SeenFiles
 from toolyard.kinds.files.tool import FileTool
 from toolyard.kinds.files.workers import FileWorkers
@@ -28,7 +29,8 @@ class FilesSource:
         self._host = host
         self._workers = FileWorkers(host.runner)
         self._seen = host.caches.shared(SeenFiles)
-        tools = [FileTool(name, self._workers, self._seen, self._ripgrep) for name in reference.tools]
+        excludes = GitExcludes(host.configuration.door)
+        tools = [FileTool(name, self._workers, self._seen, self._ripgrep, excludes.rules) for name in reference.tools]
         self._plugins = [Plugin(id=tool.spec.name, kind=tool.kind, tools=[tool]) for tool in tools]
 
     @property

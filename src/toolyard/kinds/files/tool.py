@@ -37,12 +37,21 @@ class FileTool:
     kind = "files"
     confined = True
 
-    def __init__(self, name: str, workers: FileWorkers, seen: SeenFiles, ripgrep: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        workers: FileWorkers,
+        seen: SeenFiles,
+        ripgrep: Callable[[], str | None],
+        excludes: Callable[[], str],
+    ) -> None:
         self.spec: ToolSpec = SPECS[name]
         self._changes = not self.spec.hints.read_only
         self._workers = workers
         self._seen = seen
         self._ripgrep = ripgrep
+        self._excludes = excludes
+        """What git ignores everywhere."""
 
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """The files that it is about; looking needs no more reach than `look`, changing no more than `work`."""
@@ -94,12 +103,14 @@ class FileTool:
         """The matches; None where our own search has to look."""
         from toolyard.kinds.files.ripgrep import search
 
-        request = {"workspace": str(context.cwd), "path": plan.arguments["path"]}
+        excludes = "" if plan.arguments["no_ignore"] else self._excludes()
+        request = {"workspace": str(context.cwd), "path": plan.arguments["path"], "excludes": excludes}
         where = await self._workers.ask("where", request, reach=context.reach, timeout=self._limit(context))
-        if not isinstance(where, RpcResult):
+        if not isinstance(where, RpcResult) or not where.result["excludes_fit"]:
             return None
         runner, limit = self._workers.runner, self._limit(context)
-        return await search(runner, program, where.result, plan.arguments, reach=context.reach, timeout=limit)
+        wanted = {**plan.arguments, "excludes": excludes}
+        return await search(runner, program, where.result, wanted, reach=context.reach, timeout=limit)
 
     async def _ask(self, plan: Plan, context: CallContext, *, dry: bool, reach: Reach) -> RpcAnswer | None:
         arguments: dict[str, Any] = {**plan.arguments, "workspace": str(context.cwd), "dry": dry}
@@ -108,6 +119,8 @@ class FileTool:
         if "file_path" in arguments:
             arguments["seen"] = self._seen.version(context, arguments["file_path"])
             arguments["by_person"] = context.by_person
+        if not self._changes:
+            arguments["excludes"] = self._excludes()
         arguments["room"] = context.output_limit
         method = METHODS.get(self.spec.name, self.spec.name)
         return await self._workers.ask(method, arguments, reach=reach, timeout=self._limit(context))
