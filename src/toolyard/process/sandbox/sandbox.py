@@ -26,7 +26,7 @@ from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
-from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, run_each
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
@@ -94,7 +94,7 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
-        self._is_in_use = self._is_running = False
+        self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
@@ -348,7 +348,6 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
-        self._is_running = True
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -356,7 +355,6 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
-        self._is_running = False
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -381,9 +379,13 @@ class Sandbox:
             moved |= move_unwanted(unwanted)
         moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
         self.common.made_repositories |= self._walk.made
-        if at_end:
-            self._exchange(at_end=True)
+        if at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
+            self._exchange(at_end=True, with_modules=self._is_alone())
         return moved
+
+    def _is_alone(self) -> bool:
+        """Whether no other application works in the same folders."""
+        return not others_in(self._worked_in(), self.cleanup_file)
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
@@ -406,16 +408,16 @@ class Sandbox:
     def _exchanging(self) -> asyncio.Lock:
         return asyncio.Lock()
 
-    def _exchange(self, *, at_end: bool = False) -> None:
+    def _exchange(self, *, at_end: bool = False, with_modules: bool = False) -> None:
         """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
-        if not run_each(lambda: self._exchange_now(at_end=at_end)):
+        if not run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules)):
             self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
 
-    def _exchange_now(self, *, at_end: bool) -> None:
+    def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
-            self._notes += self._repositories.exchange(at_end=at_end, is_quiet=not self._is_running)
+            self._notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
             gone = finish_removals(self.layout.nested)
             self._notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
 
