@@ -30,6 +30,7 @@ from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, 
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
@@ -37,7 +38,7 @@ from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
+from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, stamp
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
         self._watch_nothing()
+        self._settings: dict[str, object] = {}
+        """The files with git's settings, as they were when the layout was made."""
         self._repositories: WorkspaceRepositories | None = None
         self._git_folders: list[PrivateGitFolder] = []
         """Those of repositories that are yet to be filled."""
@@ -181,7 +184,23 @@ class Sandbox:
             return False
         self._events.hear()
         self._catch_up()
-        return self._watch.changed() or (self._repositories is not None and self._repositories.is_outgrown)
+        is_outgrown = self._repositories is not None and self._repositories.is_outgrown
+        return self._watch.changed() or is_outgrown or self._names_more()
+
+    def _names_more(self) -> bool:
+        """Whether git's settings name something by now that is not guarded."""
+        obeyed, before = self.layout.obeyed, self._settings
+        files = [path for found in obeyed.values() for path in found.settings]
+        if not files or not self._beside_settings.is_look_due(lambda: folders_of(files)):
+            return False
+        self._settings = {path: stamp(path) for path in files}
+        if self._settings == before:
+            return False
+        if all(obeyed_files(git).all <= found.all for git, found in obeyed.items()):
+            return False
+        self._settings = {}
+        self._beside_settings.forget()  # whoever asks again hears the same
+        return True
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -448,6 +467,7 @@ class Sandbox:
         self._events = FolderEvents()
         self._watch = FileWatch(self._events)
         self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
+        self._beside_settings = self._events.new_group(writes=True)
 
     def _stop_watching(self) -> None:
         self._watch.close()
@@ -461,6 +481,7 @@ class Sandbox:
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._stop_watching()
         self._watch_nothing()
+        self._settings = {path: stamp(path) for found in self._layout.obeyed.values() for path in found.settings}
         self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"

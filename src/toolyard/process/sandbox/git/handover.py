@@ -5,13 +5,13 @@ Everything else stays inside.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
 from toolyard.process.sandbox.git.git_files import PACKED, GitFiles
 from toolyard.process.sandbox.git.refs import packed_in
 from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
+from toolyard.process.sandbox.watch import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -204,12 +204,3 @@ def decoded(data: bytes | None) -> str:
 
 def data_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def stamp(path: str) -> tuple[int, int, int]:
-    """Something that changes when a file does."""
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return 0, 0, 0
-    return facts.st_ino, facts.st_ctime_ns, facts.st_size
