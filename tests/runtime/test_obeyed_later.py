@@ -335,3 +335,32 @@ async def test_what_a_call_elsewhere_printed_cannot_be_read(yard, monkeypatch):
         )
     assert "done" in said
     assert "secret-of-one" not in said.replace("grep -r secret-of-one", "")
+
+
+async def test_scripts_that_a_rule_lets_run_outside_cannot_be_changed_inside(yard, monkeypatch):
+    """They run in the sandbox, and without one by a rule: then their text is what is obeyed outside."""
+    need("node")
+    (yard.folder / "single").mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(yard.folder)
+    yard.tool("single", file="single/single.bash", run="cat")
+    yard.tool("listed", file="several/listed.bash", run="cat")
+    yard.file("several/helper.bash", "")
+    yard.file("several/agent_plugin.json", '{"id": "several", "bash_tools": ["listed.bash"]}')
+    yard.program("deploy", "cat")
+    yard.manifest({"name": "deploy", "description": "x", "command": ["./tools/bin/deploy"]})
+    yard.file("module.mjs", 'export default {description: "x", run: () => "x"};')
+    yard.file("server.py", "raise SystemExit(1)\n")
+    config = yard.config(
+        "shell:command",
+        *("bash:single/single.bash", "bash:several", "manifest:tools.json", "node:module.mjs"),
+        {"mcp": {"command": [sys.executable, "./server.py"], "name": "s"}},
+        policy={"allow_node_tools": True},
+    )
+    files = ["single/single.bash", "several/listed.bash", "several/helper.bash", "several/agent_plugin.json"]
+    files += ["tools.json", "tools/bin/deploy", "module.mjs", "server.py"]
+    before = {file: (yard.folder / file).read_bytes() for file in files}
+    script = "for f in {}; do echo evil >> $f; rm -f $f; echo evil > x; mv -T x $f; done 2>/dev/null; touch worked"
+    async with yard.open(config) as app:
+        await shell(app, script.format(" ".join(files)))
+    assert (yard.folder / "worked").exists(), "the folder around them can be written"
+    assert {file: (yard.folder / file).read_bytes() for file in files} == before

@@ -50,6 +50,11 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return ()
 
     @property
+    def scripts(self) -> Sequence[str]:
+        """What of it runs in the sandbox, and without one where a rule says so: tools must not write that either."""
+        return ()
+
+    @property
     def secrets(self) -> Mapping[str, str]:
         """What of it no output may show, by what that is called."""
         return {}

@@ -78,9 +78,17 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     def _roots(self) -> list[str]:
         opened = [os.path.realpath(path) for path in absolute(self.configuration.sandbox.writable, self.folder)]
-        named = (root for reference in self.references for root in reference.roots)
+        named = [root for reference in self.references for root in (*reference.roots, *self._scripts_of(reference))]
         roots = dict.fromkeys(os.path.realpath(root) for root in (*self.configuration.files, *named, *self.guessed))
         return [root for root in roots if not any(is_inside(root, one) for one in opened)]
+
+    def _scripts_of(self, reference: Reference) -> Iterator[str]:
+        """Its scripts that are there; a folder that somebody works in cannot be kept from being written."""
+        workspace = [os.path.realpath(path) for path in self.workspace()]
+        for path in reference.scripts:
+            real = os.path.realpath(path)
+            if os.path.exists(real) and not any(is_inside(one, real) for one in workspace):
+                yield path
 
 
 def damage(configuration: Configuration) -> str:

@@ -35,6 +35,11 @@ class BashFile(Reference, frozen=True, kw_only=True):
         """The file, or the folder that it belongs to."""
         return (self.folder or self.file,)
 
+    @property
+    def scripts(self) -> Sequence[str]:
+        """The folder as well, with whatever the script reads there; both, since a folder may be the workspace."""
+        return (self.file, *((self.folder, os.path.join(self.folder, DESCRIPTOR)) if self.folder else ()))
+
     def _meant(self) -> tuple[object, ...]:
         return (type(self), self.file)  # the same script, whether or not its folder is named
 

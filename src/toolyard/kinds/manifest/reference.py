@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from toolyard.plugins.kind import Reference
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 
 MANIFEST = "tools.json"
+PROGRAMS = ("tools", "bin")
+"""Where the programs of a manifest are, from its own folder."""
 
 
 class ManifestFile(Reference, frozen=True, kw_only=True):
@@ -22,3 +25,7 @@ class ManifestFile(Reference, frozen=True, kw_only=True):
     def paths(self) -> Sequence[str]:
         """The manifest, with the programs beside it."""
         return (self.path,)
+
+    @property
+    def scripts(self) -> Sequence[str]:
+        return (self.path, os.path.join(os.path.dirname(self.path), *PROGRAMS))

@@ -85,6 +85,13 @@ class McpProgram(McpServer, frozen=True, kw_only=True):
         """What of its command is on this machine."""
         return [word for word in self.command if os.path.isabs(word) and os.path.exists(word)]
 
+    @property
+    def scripts(self) -> Sequence[str]:
+        """The files among its words; a folder may be one that it is to work in."""
+        places = (self.cwd or self.at.path("."), self.at.path("."))
+        named = (os.path.join(place, word) for word in self.command for place in places)
+        return [path for path in dict.fromkeys(named) if os.path.isfile(path)]
+
 
 class OAuthOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to sign in to a server that does not let clients register themselves, or that wants more than it says."""

@@ -34,6 +34,10 @@ class NodeFile(Reference, frozen=True, kw_only=True):
     def paths(self) -> Sequence[str]:
         return (self.file,)
 
+    @property
+    def scripts(self) -> Sequence[str]:
+        return self.paths
+
 
 class NodeFolder(Reference, frozen=True, kw_only=True):
     """A folder with a Node package."""
@@ -47,6 +51,10 @@ class NodeFolder(Reference, frozen=True, kw_only=True):
     @property
     def paths(self) -> Sequence[str]:
         return (self.folder,)
+
+    @property
+    def scripts(self) -> Sequence[str]:
+        return self.paths
 
 
 class NodeGit(RepositoryFolder, frozen=True, kw_only=True):

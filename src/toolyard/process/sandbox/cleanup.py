@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.files.atomic import replace_file
+from toolyard.files.inside import is_inside
 from toolyard.files.removal import remove_tree
 from toolyard.process.keeper.groups import kill_groups, remove_groups
 from toolyard.process.private_folders import claimed_alone, records_folder, remove_if_unclaimed
@@ -64,6 +65,28 @@ def made_by(left: Mapping[str, Any]) -> list[MountPoint]:
     return [(path, None if content is None else os.fsencode(content)) for path, content in left.get("mount_points", ())]
 
 
+def others_in(folders: Sequence[str], record: str) -> bool:
+    """Whether another application than the one of a record works in one of these folders, or around them."""
+    return any(
+        is_inside(theirs, ours) or is_inside(ours, theirs)
+        for other in records()
+        if other != record and is_alive(left := read_record(other))
+        for theirs in left.get("workspace", ())
+        for ours in folders
+    )
+
+
+def is_alive(left: Mapping[str, Any]) -> bool:
+    """Whether the application of a record may live: nobody else holds its folder."""
+    try:
+        with claimed_alone(left.get("claimed", "")):
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no such folder
+        return is_elsewhere(left)
+
+
 def clean_up_abandoned() -> None:
     """Clean up after all applications that were killed together with whoever would have done it."""
     for record in records():
@@ -77,12 +100,12 @@ def clean_up(record: str) -> None:
     try:
         if os.path.lexists(claimed):
             with claimed_alone(claimed):
-                is_done = remove_left(left)
+                is_done = remove_left(left, record)
                 remove_tree(claimed)
         elif is_elsewhere(left):
             return
         else:
-            is_done = remove_left(left)
+            is_done = remove_left(left, record)
     except BlockingIOError:
         return  # the application lives: only its keeper was lost
     if is_done:
@@ -111,7 +134,7 @@ def mounts() -> int:
         return 0
 
 
-def remove_left(left: Mapping[str, Any]) -> bool:
+def remove_left(left: Mapping[str, Any], record: str) -> bool:
     """The groups first: whatever lives in them could make again what is removed. Tells whether all of it was done."""
     groups = left.get("groups", ())
     return run_each(
@@ -119,7 +142,7 @@ def remove_left(left: Mapping[str, Any]) -> bool:
         lambda: remove_groups(groups),
         lambda: move_unwanted(left.get("unwanted", ())),
         lambda: disarm_repositories(left),
-        lambda: exchange_once_more(left),
+        lambda: exchange_once_more(left, record),
         lambda: remove_unused(made_by(left)),
         lambda: end_span(left.get("span", "")),
         lambda: remove_common(left.get("common", ())),
@@ -166,7 +189,7 @@ def remove_common(places: Sequence[str]) -> None:
             remove_if_unclaimed(place)
 
 
-def exchange_once_more(left: Mapping[str, Any]) -> None:
+def exchange_once_more(left: Mapping[str, Any], record: str) -> None:
     """Hand over what git inside did before everybody was killed."""
     if not (repositories := left.get("repositories")):
         return
@@ -178,7 +201,9 @@ def exchange_once_more(left: Mapping[str, Any]) -> None:
         for git, place, objects, is_new in repositories["places"]
         if os.path.isdir(place)
     ]
-    WorkspaceRepositories(folders, left.get("workspace", ()), program=repositories["program"]).exchange(at_end=True)
+    roots = left.get("workspace", ())
+    is_alone = not others_in(roots, record)
+    WorkspaceRepositories(folders, roots, program=repositories["program"]).exchange(at_end=True, with_modules=is_alone)
 
 
 def read_record(file: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolyard.process.sandbox.git.inside_repository import InsideRepository
+    from toolyard.process.sandbox.git.obeyed_files import ObeyedFiles
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -41,6 +42,8 @@ class LayoutDraft(msgspec.Struct):
     """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
     submodules: set[str] = msgspec.field(default_factory=set)
     """Folders that git outside steps into from the repository around them."""
+    obeyed: dict[str, ObeyedFiles] = msgspec.field(default_factory=dict)
+    """For each repository what git outside obeys because settings name it."""
     of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
     """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 

@@ -21,7 +21,7 @@ from toolyard.process.sandbox.git.guards import guard_nested, guard_repository
 from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.named_secrets import named_secrets
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
-from toolyard.process.sandbox.roots import code_folders, interpreter, open_roots, program_folders
+from toolyard.process.sandbox.roots import code_folders, interpreter, linked_programs, open_roots, program_folders
 from toolyard.process.sandbox.secrets import (
     HOME_SECRETS,
     STARTUP_FOLDERS,
@@ -36,12 +36,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from toolyard.process.sandbox.git.inside_repository import InsideRepository
+    from toolyard.process.sandbox.git.obeyed_files import ObeyedFiles
     from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the very point
 HOMES = ("/home", "/root")
+LINKED = (
+    ".npmrc",
+    ".yarnrc.yml",
+    ".cargo/config.toml",
+    ".ssh/config",
+    ".config/fish/config.fish",
+    ".config/nvim/init.lua",
+)
+"""Further files that programs of the user obey, as links into a folder of dotfiles."""
 
 
 class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +100,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Repositories that git inside can set up."""
     nested: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
+    obeyed: Mapping[str, ObeyedFiles] = msgspec.field(default_factory=dict)
+    """For each repository what git outside obeys because settings name it."""
     empty: Sequence[str] = ()
     """Files that are empty inside: what is not there, or is hidden from who would stop at it."""
     unseen: Sequence[str] = ()
@@ -191,6 +203,7 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
         unseen=sorted(unseen),
         repositories=draft.repositories,
         nested=draft.nested,
+        obeyed=draft.obeyed,
     )
 
 
@@ -220,6 +233,7 @@ def reveal(draft: LayoutDraft, path: str) -> None:
 def guard_home(draft: LayoutDraft, home: str) -> None:
     """In a home that is also a workspace: start-up files can neither be changed nor created."""
     if nearest(draft.rules, home)[1] != "write":
+        guard_linked(draft, home)
         return
     for name, content in startup_files(home).items():
         draft.guard(os.path.join(home, name), content)
@@ -227,6 +241,15 @@ def guard_home(draft: LayoutDraft, home: str) -> None:
         draft.guard(os.path.join(home, name))
     for name in STARTUP_IF_THERE:
         guard_or_move(draft, os.path.join(home, name))
+
+
+def guard_linked(draft: LayoutDraft, home: str) -> None:
+    """In any other home: start-up files, and programs on PATH, that are links to where tools can write."""
+    names = (*startup_files(home), *STARTUP_FOLDERS, *STARTUP_IF_THERE, *LINKED)
+    for path in (*(os.path.join(home, name) for name in names), *linked_programs()):
+        real = os.path.realpath(path)
+        if real != path and draft.can_write(real) and os.path.lexists(real):
+            draft.guard(real)
 
 
 def needed_as_they_are(paths: SandboxPaths) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -10,11 +11,12 @@ from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.draft import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from toolyard.process.sandbox.draft import Access
 
 
+SYSTEM_PROGRAMS = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -26,6 +28,15 @@ def interpreter() -> list[str]:
 def program_folders() -> list[str]:
     """Where programs are looked for by their names, also where there is nothing yet."""
     return [os.path.normpath(path) for path in os.environ.get("PATH", "").split(":") if os.path.isabs(path)]
+
+
+def linked_programs() -> Iterator[str]:
+    """Links among programs, in folders that are not the system's own: one may lead to where tools can write."""
+    for folder in dict.fromkeys(program_folders()):
+        if os.path.realpath(folder).startswith(SYSTEM_PROGRAMS):
+            continue
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries if entry.is_symlink())
 
 
 def code_folders(workspace: Collection[str]) -> list[str]:

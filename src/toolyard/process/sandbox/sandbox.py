@@ -26,10 +26,11 @@ from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
-from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, run_each
+from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
@@ -37,7 +38,7 @@ from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
-from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
+from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, stamp
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Sandbox:
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
         self._watch_nothing()
+        self._settings: dict[str, object] = {}
+        """The files with git's settings, as they were when the layout was made."""
         self._repositories: WorkspaceRepositories | None = None
         self._git_folders: list[PrivateGitFolder] = []
         """Those of repositories that are yet to be filled."""
@@ -94,7 +97,7 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
-        self._is_in_use = self._is_running = False
+        self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
@@ -181,7 +184,23 @@ class Sandbox:
             return False
         self._events.hear()
         self._catch_up()
-        return self._watch.changed() or (self._repositories is not None and self._repositories.is_outgrown)
+        is_outgrown = self._repositories is not None and self._repositories.is_outgrown
+        return self._watch.changed() or is_outgrown or self._names_more()
+
+    def _names_more(self) -> bool:
+        """Whether git's settings name something by now that is not guarded."""
+        obeyed, before = self.layout.obeyed, self._settings
+        files = [path for found in obeyed.values() for path in found.settings]
+        if not files or not self._beside_settings.is_look_due(lambda: folders_of(files)):
+            return False
+        self._settings = {path: stamp(path) for path in files}
+        if self._settings == before:
+            return False
+        if all(obeyed_files(git).all <= found.all for git, found in obeyed.items()):
+            return False
+        self._settings = {}
+        self._beside_settings.forget()  # whoever asks again hears the same
+        return True
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
@@ -348,7 +367,6 @@ class Sandbox:
 
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
-        self._is_running = True
         if self._span is None and (folders := self._worked_in()):
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
@@ -356,7 +374,6 @@ class Sandbox:
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
-        self._is_running = False
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
 
     def end_span(self) -> None:
@@ -381,9 +398,13 @@ class Sandbox:
             moved |= move_unwanted(unwanted)
         moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
         self.common.made_repositories |= self._walk.made
-        if at_end:
-            self._exchange(at_end=True)
+        if at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
+            self._exchange(at_end=True, with_modules=self._is_alone())
         return moved
+
+    def _is_alone(self) -> bool:
+        """Whether no other application works in the same folders."""
+        return not others_in(self._worked_in(), self.cleanup_file)
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
@@ -406,16 +427,16 @@ class Sandbox:
     def _exchanging(self) -> asyncio.Lock:
         return asyncio.Lock()
 
-    def _exchange(self, *, at_end: bool = False) -> None:
+    def _exchange(self, *, at_end: bool = False, with_modules: bool = False) -> None:
         """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
-        if not run_each(lambda: self._exchange_now(at_end=at_end)):
+        if not run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules)):
             self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
 
-    def _exchange_now(self, *, at_end: bool) -> None:
+    def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
-            self._notes += self._repositories.exchange(at_end=at_end, is_quiet=not self._is_running)
+            self._notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
             gone = finish_removals(self.layout.nested)
             self._notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
 
@@ -446,6 +467,7 @@ class Sandbox:
         self._events = FolderEvents()
         self._watch = FileWatch(self._events)
         self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
+        self._beside_settings = self._events.new_group(writes=True)
 
     def _stop_watching(self) -> None:
         self._watch.close()
@@ -459,6 +481,7 @@ class Sandbox:
         self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
         self._stop_watching()
         self._watch_nothing()
+        self._settings = {path: stamp(path) for found in self._layout.obeyed.values() for path in found.settings}
         self._watch = FileWatch(self._events, guarded=self._layout.guards(), secret=self._layout.secrets)
         self._guarded = {path: which for path in self._layout.guards() if (which := identity_of(path))}
         of_git = f"{os.sep}.git{os.sep}"

@@ -84,3 +84,12 @@ def identity_of(path: str) -> Identity | None:
     except OSError:
         return None
     return facts.st_dev, facts.st_ino
+
+
+def stamp(path: str) -> tuple[int, int, int]:
+    """Something that changes when a file does."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return 0, 0, 0
+    return facts.st_ino, facts.st_ctime_ns, facts.st_size

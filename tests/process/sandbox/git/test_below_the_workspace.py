@@ -115,9 +115,13 @@ async def test_each_of_them_could_be_replaced_where_nothing_keeps_it_in(box, sce
 
 
 @pytest.mark.parametrize("kept_in", [True, False], ids=["inside", "where nothing keeps it in"])
-@pytest.mark.parametrize("tree", [".", "tree"])
+@pytest.mark.parametrize("tree", [".", "tree", "without a list"])
 async def test_where_a_submodule_is_missing_nothing_can_be_made_that_git_steps_into(box, scene, tree, kept_in):
-    if tree == ".":
+    if tree == "without a list":
+        owners_git(scene, "submodule", "deinit", "-q", "-f", "module")
+        (scene / ".gitmodules").unlink()
+        tree = "."
+    elif tree == ".":
         owners_git(scene, "submodule", "deinit", "-q", "-f", "module")
     else:
         owners_git(scene / tree, "merge", "-q", "main")
@@ -231,22 +235,48 @@ async def test_the_owner_can_remove_one_while_something_runs(box, scene):
     assert children.is_stale()
 
 
-ADD = "git -c protocol.file.allow=always submodule --quiet add ./store.git added; touch done"
+ADD = "git -c protocol.file.allow=always submodule --quiet add ./store.git added"
+BRANCH = (
+    "tree=$(printf '160000 commit %s\\tinto\\n' $(git -C added rev-parse HEAD) | git mktree);"
+    " git branch with-module $(git -c user.name=a -c user.email=a@b commit-tree -m x $tree)"
+)
+"""A branch that has another one, which git makes without looking for it."""
 
 
-async def test_a_submodule_that_is_added_while_something_runs_is_known_outside_when_nothing_does(box, scene):
+async def test_a_submodule_that_is_added_inside_is_known_outside_when_all_has_ended(box, scene):
     """Else git outside would step into it, and whoever still runs could make another repository of it."""
     children = box.mounts()
-    job = asyncio.ensure_future(box.bash(children, f"{ADD}; until [ -e go ]; do sleep 0.01; done"))
-    await until((scene / "done").exists)
+    await box.bash(children, f"{ADD}; {BRANCH}; git tag plain HEAD")
     await children.sandbox.exchange_repositories()
-    assert any("stays inside until nothing runs there" in note for note in children.sandbox.take_notes())
+    notes = children.sandbox.take_notes()
+    for name in ("index", "refs/heads/with-module"):
+        assert any(f"{name} stays inside: git outside would step into a new submodule" in note for note in notes), notes
     assert "added" not in owners_git(scene, "ls-files")
-    (scene / "go").touch()
-    await job
+    assert owners_git(scene, "branch", "--list", "with-module") == ""
+    assert owners_git(scene, "tag") == "plain\n", "what has none does not wait"
+    await box.bash(children, "git branch again with-module")
     await children.sandbox.exchange_repositories()
-    assert "added" in owners_git(scene, "ls-files").split()
-    assert children.is_stale(), "the next call has a sandbox that guards it"
+    assert owners_git(scene, "branch", "--list", "again") == "", "its commit is there outside by now"
     await children.aclose()
+    assert "added" in owners_git(scene, "ls-files").split()
+    assert owners_git(scene, "branch", "--list", "with-module", "again").split() == ["again", "with-module"]
     assert str(scene / "added/.git") in box.mounts().sandbox.layout.nested
     assert owners_git(scene / "added", "log", "--format=%s") == "one\n"
+
+
+async def test_it_is_not_while_another_application_works_there(box, scene):
+    children, others = box.mounts(), box.mounts()
+    await box.bash(others, "true")
+    await box.bash(children, ADD)
+    await children.aclose()
+    assert "added" not in owners_git(scene, "ls-files")
+    await others.aclose()
+
+
+async def test_new_commits_of_a_submodule_that_the_owner_has_do_not_wait(box, scene):
+    children = box.mounts()
+    commit = "git -c user.name=a -c user.email=a@b commit -q"
+    await box.bash(children, f"(cd module && {commit} --allow-empty -m more); {commit} -am moved")
+    await children.sandbox.exchange_repositories()
+    assert owners_git(scene, "log", "-1", "--format=%s") == "moved\n"
+    await children.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import time
@@ -9,6 +10,7 @@ import time
 import pytest
 
 from support import need
+from toolyard.process.sandbox.git import links
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.watch import identity_of
@@ -102,6 +104,42 @@ def test_hooks_are_put_aside_and_samples_stay(work):
     run(work / "sub", "git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x")
     assert not (work.parent / "ran").exists()
     assert (work / "sub/.git/hooks/pre-push.sample").exists()
+
+
+@pytest.mark.parametrize(
+    "place", ["x/.git/inner", "x/.git/modules/sub", "x/.git/modules/a/modules/b", "x/.git/objects/ab/inner"]
+)
+def test_so_are_those_of_repositories_inside_of_a_git_folder(work, place):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, f"git init -q x; git init -q --bare {place}; cp $EVIL {place}/hooks/post-receive")
+    run(work, f"git -C {place} config core.fsmonitor $EVIL")
+    assert sorted(nested.sweep()) == [str(work / place / "config"), str(work / place / "hooks/post-receive")]
+
+
+def test_a_git_folder_that_cannot_be_looked_through_is_put_aside_whole(work, monkeypatch):
+    monkeypatch.setattr(links, "MOST_FOLDERS", 100)
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "git init -q x; mkdir x/.git/z{1..200}; mkdir -p x/.git/logs; ln -sf ../../../elsewhere x/.git/logs/HEAD")
+    assert list(nested.sweep()) == [str(work / "x/.git")]
+    assert not (work / "x/.git").exists()
+
+
+def test_what_is_written_through_memory_is_seen_although_no_time_changes(work):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "git init -q sub; printf '#%0500d\\n' 0 >> sub/.git/config")
+    config = work / "sub/.git/config"
+    with config.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        at = memory.find(b"#0000")
+        memory[at] = ord("#")
+        os.utime(config)
+        assert nested.sweep() == {}
+        before = config.stat().st_ctime_ns
+        planted = f"[core]\nfsmonitor = {work.parent / 'evil'}\n#".encode()
+        memory[at : at + len(planted)] = planted
+        is_unseen = config.stat().st_ctime_ns == before
+    assert list(nested.sweep()) == [str(config)]
+    assert not status(work, "sub")
+    assert is_unseen, "or it would prove nothing"
 
 
 def test_ordinary_repositories_are_left_as_they_are(work):

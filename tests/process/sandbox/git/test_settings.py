@@ -66,8 +66,8 @@ TRAVELS = {
     "[remote \"o\"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n": True,
     "[remote \"o\"]\n\turl = git@example.org:a/b.git\n": True,
     "[remote \"o\"]\n\turl = ssh://git@example.org:22/a/b\n": True,
-    "[remote \"o\"]\n\turl = ./bare.git\n": True,
-    "[remote \"o\"]\n\turl = WORK/bare.git\n": True,
+    "[remote \"o\"]\n\turl = ./bare.git\n": False,
+    "[remote \"o\"]\n\turl = WORK/bare.git\n": False,
     "[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n\trebase = true\n": True,
     "[branch \"a/b-c\"]\n\tremote = .\n\tmerge = refs/heads/x\n": True,
     "[user]\n\tsigningkey = x\n": False,
@@ -111,7 +111,7 @@ def test_only_what_can_do_no_harm_is_handed_over(tmp_path, text):
     (git / "config").write_text(owners)
     (private := tmp_path / "private").mkdir()
     (private / "config").write_text(owners)
-    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    handover = ConfigHandover(str(git), str(private), is_new=False)
     (private / "config").write_text(owners + text.replace("WORK", str(tmp_path / "work")))
     notes = handover.exchange()
     changed = list(settings_in((git / "config").read_text()))[3:]
@@ -128,7 +128,7 @@ def test_the_owner_s_next_push_goes_where_it_went_before(tmp_path):
     owners = '[remote "origin"]\n\turl = https://example.org/y\n[branch "main"]\n\tremote = origin\n'
     (git / "config").write_text(owners)
     (private := tmp_path / "private").mkdir()
-    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    handover = ConfigHandover(str(git), str(private), is_new=False)
     new = '[remote "o"]\n\turl = "https://elsewhere.example/x"\n'
     turned = '[branch "main"]\n\tremote = o\n[branch "new"]\n\tremote = o\n'
     (private / "config").write_text(owners.replace('[branch "main"]\n\tremote = origin\n', turned) + new)
@@ -143,7 +143,7 @@ def test_a_link_in_the_place_of_the_private_configuration_is_not_followed(tmp_pa
     (git / "config").write_text("")
     (tmp_path / "secret").write_text("[user]\n\tname = secret\n")
     (private := tmp_path / "private").mkdir()
-    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    handover = ConfigHandover(str(git), str(private), is_new=False)
     (private / "config").symlink_to(tmp_path / "secret")
     handover.exchange()
     assert (git / "config").read_text() == ""
@@ -156,7 +156,7 @@ def test_a_link_in_the_place_of_the_private_configuration_is_not_followed(tmp_pa
 def test_what_its_owner_sets_while_the_lock_is_held_inside_is_taken_in_later(tmp_path):
     (git := tmp_path / "work" / ".git").mkdir(parents=True)
     (private := tmp_path / "private").mkdir()
-    handover = ConfigHandover(str(git), str(private), [str(tmp_path / "work")], is_new=False)
+    handover = ConfigHandover(str(git), str(private), is_new=False)
     (private / "config.lock").touch()
     (git / "config").write_text("[user]\n\tname = A\n")
     with pytest.raises(IsLocked):

@@ -31,6 +31,7 @@ from toolyard.process.sandbox.git.outgoing.index_limits import (
     EVERYWHERE,
     has_new_modules,
     limited,
+    modules_in,
     new_objects,
     paths_in,
 )
@@ -44,7 +45,7 @@ from toolyard.process.sandbox.git.outgoing.reflogs import (
     stashes_gone,
     valid_part,
 )
-from toolyard.process.sandbox.git.outgoing.refusals import Refusals, wanted_objects
+from toolyard.process.sandbox.git.outgoing.refusals import TILL_THE_END, Refusals, wanted_objects
 from toolyard.process.sandbox.git.outgoing.shallow import behind, with_new_ends, without_old_ends
 from toolyard.process.sandbox.git.outgoing.shallow import commits_in as shallow_ends
 from toolyard.process.sandbox.git.refs import change_ref, is_ref, refs_in
@@ -67,7 +68,7 @@ from toolyard.process.sandbox.mount_points import EMPTY_HEAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 log = logging.getLogger("toolyard.sandbox")
@@ -100,7 +101,7 @@ class RepositoryExchange:
         self.git, self.place, self.objects, self.is_new = git, place, objects, is_new
         self._outside, self._inside = GitFiles(git, travels), GitFiles(place, travels)
         self._roots = [os.path.realpath(root) for root in roots]
-        self._config = ConfigHandover(git, place, self._roots, is_new=is_new)
+        self._config = ConfigHandover(git, place, is_new=is_new)
         self._objects = ObjectHandover(objects, git, program)
         self._staged_here = paths_in(self._roots, git)
         self._values = ComparedValues(self._roots, is_elsewhere=not self._staged_here)
@@ -117,11 +118,9 @@ class RepositoryExchange:
         """Whether it was removed inside: then nothing is exchanged any more."""
         self.left: dict[str, str] = {}
         """Commits by their refs, or by HEAD, that are inside and could not be handed over so far."""
-        self.has_new_modules = False
-        """Whether git outside knows a submodule by now that was added inside, and that nothing guards there."""
         self._broken: set[str] = set()
         """Commits that lines of logs from inside lead to, and that are not there with all that they are made of."""
-        self._is_quiet = True
+        self._with_modules = False
         self._turn = threading.Lock()
 
     def fill(self) -> None:
@@ -152,15 +151,16 @@ class RepositoryExchange:
         """Where whatever makes an exchange due would happen."""
         return [] if self.is_lost or self._absence else [*self._inside.folders(), *self._outside.folders()]
 
-    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
+    def exchange(self, *, at_end: bool = False, with_modules: bool = False) -> list[str]:
         """Bring each side what is new on the other; tells what could not be, each once.
 
-        `is_quiet` tells whether nothing runs inside.
+        `with_modules` tells whether git outside may hear of new submodules: it steps into the folder of each, so nobody
+        may be left who could make another repository there.
         """
         if self.is_lost:
             return []
         with self._turn:
-            self._must_try_again, self._is_quiet = False, is_quiet
+            self._must_try_again, self._with_modules = False, with_modules
             self.left |= left_by_name(self._inside, {}) if self._absence else {}
             try:
                 self._objects.begin()
@@ -239,7 +239,16 @@ class RepositoryExchange:
                     self._settle_shallow(step, inner, outer)
         missing = set(self._objects.missing([*wanted, *logged]))
         self._broken = {one.removesuffix("^{commit}") for one in logged & missing}
-        return Refusals(inner, outer, self._roots, missing, is_elsewhere=not self._staged_here)
+        early: set[str] = set()
+        if not self._with_modules:
+            early = self._objects.with_new_modules(set(wanted) - missing, self._modules(outer))
+        return Refusals(inner, outer, self._roots, missing, early, is_elsewhere=not self._staged_here)
+
+    def _modules(self, outer: Mapping[str, bytes]) -> Iterator[bytes]:
+        """The folders that git outside takes for submodules already."""
+        for name in filter(INDEX.fullmatch, outer):
+            with contextlib.suppress(ValueError, IndexError):  # what git cannot read it does not step into
+                yield from modules_in(index_at(name, outer[name], self._values.id_length, outer.get))
 
     def _staged(self, step: ExchangeStep, inner: Mapping[str, bytes], outer: Mapping[str, bytes]) -> set[str]:
         """Work out what git outside gets of an index from inside; tells what has to be there for it."""
@@ -359,15 +368,14 @@ class RepositoryExchange:
         name, index = step.name, step.index
         if isinstance(index, str):
             return [f"[git: {name} stays inside: {index}]"]
-        if step.has_more_modules and not self._is_quiet:
+        if step.has_more_modules and not self._with_modules:
             self._must_try_again = True
-            return [f"[git: {name} stays inside until nothing runs there: git outside would step into a new submodule]"]
+            return [f"[git: {name} stays inside: {TILL_THE_END}]"]
         if self._objects.there(step.needed) != step.needed:
             return [f"[git: {name} stays inside: not all that is staged is there, or is what it says]"]
         value, written = staged_value(index), {name: index.written()}
         self._put(self._outside, step, step.outside, value, written)
         self._note_known(name, value)
-        self.has_new_modules |= step.has_more_modules
         step.is_handed_over = True
         if value == step.inside:
             return []

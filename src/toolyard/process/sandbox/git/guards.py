@@ -16,18 +16,18 @@ from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
+from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, folders_in, modules_of
 from toolyard.process.sandbox.mount_points import is_empty_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from toolyard.process.sandbox.draft import LayoutDraft
     from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 
 
 POINTER = re.compile(r"gitdir: (.+)\n?\Z")
-SETTING = re.compile(r"\s*(?:\[([^\]\"\s]+)[^\]]*\]\s*)?(?:(\w+)\s*=\s*\"?([^\"#;\n]*))?")
 MOST_NESTED = 128
 """The most repositories and pointers below that are guarded: each takes mounts, and many cost much more than few."""
 NEEDED = ("HEAD", "objects", "refs")
@@ -180,32 +180,21 @@ def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
 
 
 def guard_named(draft: LayoutDraft, git: str) -> None:
-    """What lies elsewhere, and git outside obeys because the repository names it: hooks, and more settings."""
+    """What lies elsewhere, and git outside obeys because settings name it: more settings, hooks, programs."""
     for name in ("hooks", "config"):
         if os.path.islink(link := os.path.join(git, name)):
             draft.guard(os.path.realpath(link))
-    for section, name, value in settings_of(os.path.join(git, "config")):
-        if (section, name) == ("core", "hookspath") and value:
-            path = os.path.normpath(os.path.join(os.path.dirname(git), os.path.expanduser(value)))
-            if not is_inside(path, git):
-                draft.guard(path)
-        if section in ("include", "includeif") and name == "path":
-            guard_included(draft, os.path.normpath(os.path.join(git, os.path.expanduser(value))))
+    found = obeyed_files(git)
+    draft.obeyed[git] = found
+    for path in found.settings:
+        guard_settings(draft, path, git)
+    for path in (*found.folders, *found.programs):
+        if not is_inside(path, git):
+            draft.guard(path)
 
 
-def guard_included(draft: LayoutDraft, path: str) -> None:
-    """A file that the configuration includes; a missing one is not made, since it may lie where people would see it."""
-    if os.path.lexists(path):
-        draft.guard(path)
-    elif draft.can_write(path):
-        draft.unwanted.append(path)
-
-
-def settings_of(config: str) -> Iterator[tuple[str, str, str]]:
-    """The section, name and value of each setting, as far as they are written plainly."""
-    section = ""
-    for line in text_of(config).splitlines():
-        if found := SETTING.match(line):
-            section = (found[1] or section).lower()
-            if found[2]:
-                yield section, found[2].lower(), found[3].strip()
+def guard_settings(draft: LayoutDraft, path: str, git: str) -> None:
+    """A file with settings; in the place of a missing one stands an empty file, which is as good as none to git."""
+    is_own = is_inside(path, git) and not os.path.islink(path)
+    if not is_own and (os.path.lexists(path) or draft.can_write(path)):
+        draft.guard(os.path.realpath(path) if os.path.islink(path) else path, b"")

@@ -5,17 +5,16 @@ Everything else stays inside.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
-from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.git.git_files import PACKED, GitFiles
 from toolyard.process.sandbox.git.refs import packed_in
 from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
+from toolyard.process.sandbox.watch import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
@@ -25,7 +24,6 @@ REFSPEC = r"\+?refs/(?:heads|tags)/[A-Za-z0-9_./*-]+:refs/(?:remotes|tags)/[A-Za
 ADDRESS = r"""(?x)(?: (?:https?|ssh|git)://(?!-)
     | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]|//) )
     [A-Za-z0-9_.~%@:/+-]+"""
-PATH = r"[A-Za-z0-9_./+@ -]+"
 OF_A_NEW_REPOSITORY = {
     ("core", "repositoryformatversion"): ("0", "1"),
     ("core", "filemode"): ("true", "false"),
@@ -47,11 +45,10 @@ PATIENCE = 0.2
 class ConfigHandover:
     """The configurations of one repository: the owner's, and the one that git inside has for itself."""
 
-    def __init__(self, git: str, place: str, roots: Sequence[str], *, is_new: bool) -> None:
+    def __init__(self, git: str, place: str, *, is_new: bool) -> None:
         """`place` is the folder that git inside has; `is_new` tells whether the repository was made there."""
         self._git = git
         self._is_new = is_new
-        self._roots = roots
         self._outside, self._inside = GitFiles(git), GitFiles(place)
         self._owners = text_in(self._outside)
         # One that was made inside has something to hand over from the beginning.
@@ -176,14 +173,11 @@ class ConfigHandover:
         return one in owners or self._is_address(one.value or "")
 
     def _is_address(self, value: str) -> bool:
-        """Whether an address names no program, and nothing on this machine outside of the workspace."""
-        if "::" in value or value.startswith("-"):
-            return False
-        if re.fullmatch(ADDRESS, value):
-            return True
-        path = os.path.join(os.path.dirname(self._git), value.removeprefix("file://"))
-        is_path = value.startswith(("/", "./", "../", "file:///")) and re.fullmatch(PATH, value.removeprefix("file://"))
-        return bool(is_path) and any(is_inside(os.path.realpath(path), root) for root in self._roots)
+        """Whether an address is one of another machine, and names no program.
+
+        In a folder of this one git outside would run the hooks of whoever can write there.
+        """
+        return "::" not in value and not value.startswith("-") and bool(re.fullmatch(ADDRESS, value))
 
     def _is_of_no_use_outside(self, one: GitSetting) -> bool:
         """Whether git writes a setting by itself, so that nobody misses it."""
@@ -210,12 +204,3 @@ def decoded(data: bytes | None) -> str:
 
 def data_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def stamp(path: str) -> tuple[int, int, int]:
-    """Something that changes when a file does."""
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return 0, 0, 0
-    return facts.st_ino, facts.st_ctime_ns, facts.st_size

@@ -1,4 +1,4 @@
-"""Links in a repository's own folder: git outside writes, prunes and removes through them, wherever they lead.
+"""What lies in a repository's own folder: further repositories, and links, through which git outside writes anywhere.
 
 And pipes: git outside would wait at them without an end, also in the repository around.
 """
@@ -8,29 +8,46 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
+from typing import NamedTuple
 
+from toolyard.process.sandbox.git.inside_repository import is_like_git
 from toolyard.process.sandbox.mount_points import folder_itself, listing, writable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MOST_FOLDERS = 2000
-OBJECTS = "objects"
-"""Of which only the topmost folders are looked at: in those below git makes files and follows nothing."""
+MOST_FOLDERS = 20_000
+"""In one git folder; large files that are kept apart have some thousands."""
+JUST_NOW = 100_000_000
+"""Nanoseconds within which another change may have the same time as the one that was seen."""
 
 
-class PlantedLinks:
-    """Looks for links that tools made, the second time only in folders that have changed."""
+class TooManyFolders(Exception):
+    """A git folder that cannot be looked through; whoever asked must not take it for a harmless one."""
+
+
+class GitFolderPart(NamedTuple):
+    """What is in one folder of it: folders, links and pipes, and whether git could be sent there as to a repository."""
+
+    below: list[str]
+    links: list[str]
+    is_repository: bool
+
+
+class GitFolderWalk:
+    """Looks through git folders, the second time only at folders that have changed."""
 
     def __init__(self, is_new: Callable[[str], bool]) -> None:
+        """`is_new` tells of a link or a pipe whether tools may have made it."""
         self._is_new = is_new
-        self._seen: dict[str, tuple[int, list[str]]] = {}
+        self._seen: dict[str, tuple[int, GitFolderPart]] = {}
 
-    def remove_from(self, git: str) -> dict[str, str]:
-        """Remove them; tells of each that it was, and where it led."""
+    def remove_links(self, git: str) -> dict[str, str]:
+        """Remove links and pipes that tools made; tells of each that it was, and where it led."""
         removed: dict[str, str] = {}
-        for link in list(self._links(git)):
+        for link in [link for _, part in self._parts(git) for link in part.links]:
             folder, name = os.path.split(link)
             with contextlib.suppress(OSError), folder_itself(folder) as opened, writable(opened):
                 is_link = stat.S_ISLNK(os.lstat(name, dir_fd=opened).st_mode)
@@ -39,33 +56,41 @@ class PlantedLinks:
                 removed[link] = f"removed: it was {what}"
         return removed
 
-    def _links(self, git: str) -> Iterator[str]:
+    def repositories(self, git: str) -> list[str]:
+        """The folders in a git folder that are repositories themselves, of submodules or by anybody's choice."""
+        return [folder for folder, part in self._parts(git) if part.is_repository and folder != git]
+
+    def _parts(self, git: str) -> Iterator[tuple[str, GitFolderPart]]:
         waiting = [git]
         for _ in range(MOST_FOLDERS):
             if not waiting:
                 return
             folder = waiting.pop()
-            below, links = self._look(folder)
-            yield from links
-            if os.path.dirname(folder) != os.path.join(git, OBJECTS) and folder != os.path.join(git, OBJECTS):
-                waiting += below
+            part = self._look(folder)
+            yield folder, part
+            waiting += part.below
+        if waiting:
+            raise TooManyFolders(git)
 
-    def _look(self, folder: str) -> tuple[list[str], list[str]]:
-        """The folders in a folder, from memory if nothing was made there since; and the new links."""
+    def _look(self, folder: str) -> GitFolderPart:
+        """What is in a folder, from memory if nothing was made there since."""
         try:
             changed = os.lstat(folder).st_ctime_ns
             if (seen := self._seen.get(folder)) and seen[0] == changed:
-                return seen[1], []
+                return seen[1]
             listed = listing(folder)
         except OSError:
-            return [], []
+            return GitFolderPart([], [], False)
         paths = {os.path.join(folder, name): is_folder for name, is_folder in listed.items()}
         links = [path for path, is_folder in paths.items() if not is_folder and is_link_or_pipe(path)]
-        links = [path for path in links if self._is_new(path)]
-        below = [path for path, is_folder in paths.items() if is_folder]
-        if not links:
-            self._seen[folder] = changed, below
-        return below, links
+        part = GitFolderPart(
+            [path for path, is_folder in paths.items() if is_folder],
+            [path for path in links if self._is_new(path)],
+            is_like_git(listed.keys()),
+        )
+        if not part.links and time.time_ns() - changed > JUST_NOW:
+            self._seen[folder] = changed, part
+        return part
 
 
 def is_link_or_pipe(path: str) -> bool:

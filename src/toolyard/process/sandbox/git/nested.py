@@ -8,16 +8,15 @@ end; a job that goes on can make it again in between.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import stat
-import time
 
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_of
-from toolyard.process.sandbox.git.git_files import stamp_of
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
-from toolyard.process.sandbox.git.links import PlantedLinks
+from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.process.sandbox.folder_events import FolderEvents
-    from toolyard.process.sandbox.git.git_files import Stamp
 
 
 log = logging.getLogger("toolyard.sandbox")
@@ -38,8 +36,6 @@ CONFIGS = ("config", "config.worktree")
 DEEPEST_POINTER = 4
 LONGEST_CONFIG = 1 << 14
 """Bytes of a configuration that is looked over; git writes far less by itself."""
-JUST_NOW = 100_000_000
-"""Nanoseconds within which another change may have the same time as the one that was seen."""
 
 
 class NestedRepositories:
@@ -69,12 +65,15 @@ class NestedRepositories:
         self._guarded = {path: tuple(which) for path, which in (guarded or {}).items()}
         self._sealed = frozenset(sealed)
         self._spared = () if guarded else tuple(os.path.join(root, ".git") for root in self._roots)
-        self._links = PlantedLinks(self._is_new)
+        self._folders = GitFolderWalk(self._is_new)
         self._walk = walk or RepositoryWalk()
         self._known = KnownRepositories(self._walk, self._roots, self._since)
         self._judged: dict[tuple[str, int, int], bool] = {}
-        self._plain: dict[str, Stamp] = {}
-        """Configurations that were looked over, and what they were then."""
+        self._plain: dict[str, bytes] = {}
+        """The digests of configurations that were looked over. A time says nothing: it stays the same when somebody
+        writes by memory into which the file is mapped."""
+        self._visited: set[str] = set()
+        """The git folders of the repository that is being looked over."""
         self._elsewhere: list[str] = []
         self._looked_elsewhere = 0
 
@@ -84,8 +83,6 @@ class NestedRepositories:
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Put aside what git would run; tells where each went. Nothing that was made or changed is passed over."""
-        if at_end:
-            self._plain.clear()  # what is mapped into memory changes without a trace as long as somebody lives
         moved: dict[str, str] = {}
         for git in self._known.all(self._closed, is_whole=at_end):
             moved |= self._disarm_or_put_aside(git)
@@ -94,11 +91,13 @@ class NestedRepositories:
         if self._looked_elsewhere != self._known.looks:
             self._elsewhere, self._looked_elsewhere = list(self._find_elsewhere()), self._known.looks
         for git in self._elsewhere:
-            moved |= {} if self._is_sealed(git) else self._links.remove_from(git)
+            with contextlib.suppress(TooManyFolders):  # it is the owner's, and stays
+                moved |= {} if self._is_sealed(git) else self._folders.remove_links(git)
         return moved
 
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
+        self._visited.clear()
         try:
             return self._disarm(git)
         except Exception:
@@ -132,13 +131,23 @@ class NestedRepositories:
             return {}
         if not self._is_ours(git):
             return self._put_aside(named) if os.path.islink(named) else {}
-        moved = self._links.remove_from(git) if os.path.isdir(git) else {}
+        moved = self._folders.remove_links(git) if os.path.isdir(git) else {}
         self._name_real_objects(git)
         if depth > DEEPEST_POINTER or git in self._spared:
             return moved
         if os.path.isfile(git):
             pointer = pointer_in(git).removeprefix("gitdir: ")
             return self._follow(git, os.path.join(os.path.dirname(git), pointer), depth) if pointer else {}
+        for folder in (git, *self._folders.repositories(git)):
+            moved |= self._disarm_folder(folder, depth)
+        return moved
+
+    def _disarm_folder(self, git: str, depth: int) -> dict[str, str]:
+        """What git would obey in one folder that it takes for a repository."""
+        if git in self._visited:
+            return {}
+        self._visited.add(git)
+        moved: dict[str, str] = {}
         common = os.path.join(git, "commondir")
         if (target := pointer_in(common)) not in ("", "."):
             moved |= self._follow(common, os.path.join(git, target), depth)
@@ -178,11 +187,14 @@ class NestedRepositories:
     def _disarm_config(self, git: str, name: str) -> dict[str, str]:
         """Leave of a configuration what names no program, and keep the whole beside it."""
         path, moved = os.path.join(git, name), {}
-        if not self._is_new(path) or (now := stamp_at(path)) == self._plain.get(path):
+        if not self._is_new(path):
             return {}
-        if (plain := plain_part(settings_text(path), git, self._roots)) is None:
-            if now and time.time_ns() - now[1] > JUST_NOW:
-                self._plain[path] = now
+        text = settings_text(path)
+        digest = hashlib.blake2b(os.fsencode(text), digest_size=16).digest()
+        if digest == self._plain.get(path):
+            return {}
+        if (plain := plain_part(text, git, self._roots)) is None:
+            self._plain[path] = digest
             return {}
         # One that cannot be moved must not keep the hooks and the other repositories.
         with contextlib.suppress(OSError), folder_itself(git) as folder, writable(folder):
@@ -237,13 +249,6 @@ def is_from_tools(path: str, facts: os.stat_result) -> bool:
 def pointer_in(path: str) -> str:
     """What a pointer names, as git reads it: line ends are taken off and nothing else, and a NUL ends it."""
     return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
-
-
-def stamp_at(path: str) -> Stamp | None:
-    try:
-        return stamp_of(os.lstat(path))
-    except OSError:
-        return None
 
 
 def is_repository_of_its_own(git: str) -> bool:

@@ -10,7 +10,7 @@ import stat
 import zlib
 
 from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
-from toolyard.process.sandbox.git.outgoing.git_outside import GitOutside
+from toolyard.process.sandbox.git.outgoing.git_outside import MOST_SECONDS, GitOutside
 from toolyard.process.sandbox.git.outgoing.reachable import ID, Reachable
 from toolyard.process.sandbox.mount_points import folder_itself
 
@@ -27,6 +27,10 @@ PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
 HEADER = re.compile(rb"(?:blob|tree|commit|tag) (\d{1,18})\0")
 COMMIT_FOLLOWS = re.compile(rb"([0-9a-f]+) (?:missing|(\w+) (\d+))\n")
 """A line before an object that git shows."""
+SECONDS_FOR_MODULES = 20
+"""Of the processor, that git may look for submodules in new commits; with more to look at they wait till the end."""
+MODULE_CHANGED = re.compile(rb":[0-7]{6} 160000 [0-9a-f.]+ [0-9a-f.]+ [A-Z]\0([^\0]+)")
+"""A folder that became another submodule."""
 CHUNK = 1 << 18
 LONGEST_HEADER, MOST_UNPACKED = 64, 1 << 31
 MOST_CHECKS = 200
@@ -47,6 +51,8 @@ class ObjectHandover:
         self._given: set[str] = set()
         self._refused: dict[str, Stamp] = {}
         """What was not what it says, until it is replaced."""
+        self._may_have_modules = False
+        """Whether something that was handed over may have a submodule in it."""
 
     def begin(self) -> None:
         """Another exchange begins, which may take its time."""
@@ -65,6 +71,7 @@ class ObjectHandover:
                 # What is in a pack may lead to what is in a file of its own again.
                 reachable.add(loose_at(top))
                 missing = reachable.elsewhere - self.there(reachable.elsewhere)
+            self._may_have_modules |= reachable.has_modules
             for name in reachable.whole(() if self._is_partial() else missing):
                 with contextlib.suppress(OSError):  # one that cannot be copied must not keep the others
                     self._copy_from(top, name)
@@ -94,6 +101,21 @@ class ObjectHandover:
             if not waiting:
                 break
         return [*found, *(one for some in waiting for one in some)]
+
+    def with_new_modules(self, values: Iterable[str], known: Iterable[bytes]) -> set[str]:
+        """Of some commits those that lead to a submodule in a folder that is none so far; all if git cannot tell."""
+        asked = sorted(set(values)) if self._may_have_modules else []
+        folders = set(known) if asked else set()
+        if not asked or not self._has_new_modules(asked, folders):
+            return set()
+        return {one for at, one in enumerate(asked) if at >= MOST_CHECKS or self._has_new_modules([one], folders)}
+
+    def _has_new_modules(self, values: list[str], known: Collection[bytes]) -> bool:
+        """What the owner has set for logs does not count: neither may it hide a change, nor check a signature."""
+        words = ["log", "-z", "-m", "--raw", "--no-renames", "--ignore-submodules=none", "--no-show-signature"]
+        words += ["--format=", "--stdin", "--not", "--all"]
+        said = self._run(words, given=lines_of(values), seconds=SECONDS_FOR_MODULES)
+        return said is None or any(name not in known for name in MODULE_CHANGED.findall(said))
 
     def parents_of(self, commits: Iterable[str]) -> dict[str, list[str]]:
         """Of those that are there outside, their parents as they are written in them."""
@@ -129,7 +151,7 @@ class ObjectHandover:
         return set(self._answer(words, there).decode().split()) & there
 
     def _answer(self, words: list[str], ids: Iterable[str]) -> bytes:
-        given = "".join(f"{one}\n" for one in sorted(set(ids))).encode()
+        given = lines_of(sorted(set(ids)))
         return (self._run(words, given=given) or b"") if given else b""
 
     def _is_outside(self, name: str) -> bool:
@@ -189,6 +211,7 @@ class ObjectHandover:
                     if not stat.S_ISREG(facts.st_mode) or self._refused.get(name) == stamp_of(facts):
                         continue
                     taken += 1
+                    self._may_have_modules = True
                     said = self._index_pack(source, facts.st_size)
                     self._note(name, source, is_given=said is not None)
                 if taken == MOST_PACKS:
@@ -206,10 +229,15 @@ class ObjectHandover:
     def _is_whole(self, values: list[str]) -> bool:
         """As git asks itself after a fetch."""
         words = ["rev-list", "--objects", "--quiet", "--stdin", "--exclude-promisor-objects", "--not", "--all"]
-        return self._run(words, given="".join(f"{value}\n" for value in values).encode()) is not None
+        return self._run(words, given=lines_of(values)) is not None
 
-    def _run(self, words: list[str], *, given: bytes | None = None) -> bytes | None:
-        return self._outside.run(words, given=given)
+    def _run(self, words: list[str], *, given: bytes | None = None, seconds: int = MOST_SECONDS) -> bytes | None:
+        return self._outside.run(words, given=given, seconds=seconds)
+
+
+def lines_of(values: Iterable[str]) -> bytes:
+    """As git reads them from its input."""
+    return "".join(f"{value}\n" for value in values).encode()
 
 
 def copy_checked(source: int, target: int, name: str) -> bool:

@@ -38,10 +38,8 @@ def modules_of(git: str) -> Iterator[str | None]:
 def folders_in(top: str, index: str) -> list[str]:
     """The folders of a working tree that are submodules by its index, as far as it says what they are.
 
-    Git outside steps into each where there is a repository, whoever made it.
+    Git outside steps into each where there is a repository, whoever made it; it needs no `.gitmodules` for that.
     """
-    if not os.path.lexists(f"{top}/.gitmodules"):
-        return []
     from toolyard.process.sandbox.git.outgoing.index_file import MODULE, read_index
 
     data = data_of(index, LONGEST_INDEX)

@@ -47,8 +47,8 @@ class WorkspaceRepositories:
 
     @property
     def is_outgrown(self) -> bool:
-        """Whether only a new sandbox has all of them: one was removed inside, or has a new submodule to be guarded."""
-        return any(one.is_lost or one.has_new_modules for one in list(self._exchanges.values()))
+        """Whether only a new sandbox has all of them: one was removed inside."""
+        return any(one.is_lost for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides, as far as the events were heard."""
@@ -60,9 +60,12 @@ class WorkspaceRepositories:
         self._changes.forget()
         return True
 
-    def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
-        """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""
-        when = {"at_end": at_end, "is_quiet": is_quiet}
+    def exchange(self, *, at_end: bool = False, with_modules: bool = False) -> list[str]:
+        """Bring each side what is new on the other; tells what could not be.
+
+        With `with_modules` git outside hears of new submodules, too: nothing runs any more that could write there.
+        """
+        when = {"at_end": at_end, "with_modules": with_modules}
         notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
         notes += [note for one in self._new_modules() for note in one.exchange(**when)]
         return [*notes, *(self._keep_left() if at_end else ())]

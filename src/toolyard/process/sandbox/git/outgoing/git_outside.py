@@ -7,7 +7,7 @@ import resource
 import subprocess
 import time
 
-MOST_SECONDS = 600.0
+MOST_SECONDS = 600
 """That all runs of one exchange may take together; a large pack takes minutes."""
 LEAST_MEMORY, MOST_MEMORY = 1 << 30, 1 << 33
 LEAST_FILE = 1 << 30
@@ -31,7 +31,7 @@ class GitOutside:
         *,
         stdin: int | None = None,
         given: bytes | None = None,
-        seconds: int = int(MOST_SECONDS),
+        seconds: int = MOST_SECONDS,
         longest_file: int = 0,
     ) -> bytes | None:
         """What git says, None where it fails or needs more than it may; `seconds` are those of the processor."""

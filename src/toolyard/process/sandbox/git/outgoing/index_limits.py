@@ -9,7 +9,7 @@ from toolyard.process.sandbox.git.outgoing.index_file import FOLDER, MODE, MODUL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolyard.process.sandbox.git.outgoing.index_file import GitIndex, IndexEntry
 
@@ -60,8 +60,12 @@ def unseen(one: IndexEntry) -> bytes:
 
 def has_new_modules(index: GitIndex, outside: GitIndex | None) -> bool:
     """Whether there is a submodule that was none before: git outside steps into its folder."""
-    known = {one.name for one in outside.entries if one.mode == MODULE} if outside else set()
-    return any(one.mode == MODULE and one.name not in known for one in index.entries)
+    return not set(modules_in(index)) <= set(modules_in(outside) if outside else ())
+
+
+def modules_in(index: GitIndex) -> Iterator[bytes]:
+    """The folders that are submodules."""
+    return (one.name for one in index.entries if one.mode == MODULE)
 
 
 def new_objects(index: GitIndex, outside: GitIndex | None) -> set[str]:

@@ -24,6 +24,7 @@ LINK = re.compile(rb"(?m)^(?:tree|parent|object) ([0-9a-f]{40}(?:[0-9a-f]{24})?)
 HEADER = re.compile(rb"(blob|tree|commit|tag) (\d{1,18})\0")
 LONGEST_HEADER, LONGEST_WITH_LINKS = 64, 1 << 26
 MODULE = b"160000"
+A_MODULE = "a submodule"
 
 
 class Reachable:
@@ -35,6 +36,8 @@ class Reachable:
         self._links: dict[str, list[str]] = {}
         self.elsewhere: set[str] = set()
         """What is led to, and is in no such file."""
+        self.has_modules = False
+        """Whether a tree among them has a submodule."""
 
     def add(self, roots: Iterable[str]) -> None:
         waiting = deque(one for one in roots if ID.fullmatch(one))
@@ -46,6 +49,9 @@ class Reachable:
             if links is None:
                 self.elsewhere.add(one)
                 continue
+            if A_MODULE in links:
+                self.has_modules = True
+                links.remove(A_MODULE)
             is_end = one in self._ends
             self._links[one] = links[:1] if is_end else links
             waiting.extend(self._links[one])
@@ -66,7 +72,7 @@ class Reachable:
 
 
 def links_of(top: int, name: str) -> list[str] | None:
-    """What an object leads to; None where it is in no file of its own, or is not what it says."""
+    """What an object leads to, and `A_MODULE`; None where it is in no file of its own, or is not what it says."""
     try:
         fd = os.open(f"{name[:2]}/{name[2:]}", READ, dir_fd=top)
     except OSError:
@@ -90,7 +96,7 @@ def links_of(top: int, name: str) -> list[str] | None:
         return None
     body = data[header.end() :]
     if header[1] == b"tree":
-        return list(entries_in(body, len(name) // 2))
+        return list(dict.fromkeys(entries_in(body, len(name) // 2)))
     return [found.decode() for found in LINK.findall(body.partition(b"\n\n")[0])]
 
 
@@ -99,9 +105,8 @@ def digest_of(data: bytes, name: str) -> str:
 
 
 def entries_in(tree: bytes, id_length: int) -> Iterator[str]:
-    """The objects in a tree; commits of submodules are elsewhere."""
+    """The objects in a tree; commits of submodules are elsewhere, so these have another name."""
     at = 0
     while (end := tree.find(b"\0", at)) >= 0:
         mode, at = tree[at:end].partition(b" ")[0], end + 1 + id_length
-        if mode != MODULE:
-            yield tree[end + 1 : at].hex()
+        yield A_MODULE if mode == MODULE else tree[end + 1 : at].hex()

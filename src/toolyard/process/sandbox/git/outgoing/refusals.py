@@ -30,6 +30,7 @@ LONGEST_TEXT = 1 << 24
 INFO = re.compile(r"(?:worktrees/[^/]+/)?info/.+")
 OF_COMMITS = ("refs/heads/", "refs/remotes/", "refs/stash")
 """Refs that git takes for commits without another look."""
+TILL_THE_END = "git outside would step into a new submodule, so it waits until all that runs here has ended"
 
 
 class Refusals:
@@ -41,11 +42,15 @@ class Refusals:
         outer: Mapping[str, bytes],
         roots: Sequence[str],
         missing: Collection[str],
+        early: Collection[str] = (),
         *,
         is_elsewhere: bool,
     ) -> None:
-        """`missing` is what is not there outside of what was wanted; `is_elsewhere` is the main working tree."""
-        self._inner, self._outer, self._roots, self._missing = inner, outer, roots, missing
+        """Of what was wanted, `missing` is not there outside, and `early` has new submodules.
+
+        `is_elsewhere` is the main working tree.
+        """
+        self._inner, self._outer, self._roots, self._missing, self._early = inner, outer, roots, missing, early
         self._is_elsewhere = is_elsewhere
         self._commands = refused_files(inner)
 
@@ -71,6 +76,8 @@ class Refusals:
             return "it is checked out"
         if value is not None and any(one in self._missing for one in wanted_objects(name, value, self._inner)):
             return "not all of it is there, or it is not what it says"
+        if value is not None and any(one in self._early for one in wanted_objects(name, value, self._inner)):
+            return TILL_THE_END
         is_of_main = bool(HEAD.fullmatch(name) or INDEX.fullmatch(name) or is_of_operation(name))
         if self._is_elsewhere and is_of_main and not name.startswith("worktrees/") and not self._is_renamed(name):
             return "it belongs to a working tree that is not in the workspace"
