@@ -123,7 +123,11 @@ class Children:
 
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox and not self.sandbox.is_known():
+        if self.sandbox is None or self.sandbox.is_chosen:
+            return
+        if self.sandbox.is_known():
+            self.sandbox.choose()  # or each call of a tool that needs no sandbox would look for the best one again
+        else:
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
