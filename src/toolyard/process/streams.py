@@ -119,7 +119,7 @@ class OutputStream:
 
     @classmethod
     def new(
-        cls, limit: int, *, listener: Callable[[str], None] | None, spill_to: Path | None
+        cls, limit: int, *, listener: Callable[[str], None] | None, spill_to: Path | str | None
     ) -> tuple[OutputStream, int]:
         """One for us, and the end that goes to the child."""
         pipe, theirs = PipeReader.new()
