@@ -227,9 +227,11 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStre
 
 def finished(streams: Sequence[OutputStream]) -> tuple[Captured, Captured, Captured]:
     """What came by each; all of them are closed, also when one of them breaks."""
-    with contextlib.ExitStack() as stack:
-        captured: list[Captured] = []
-        for stream in reversed(streams):
-            stack.callback(lambda each: captured.append(each.finish()), stream)
-    stdout, stderr, *attached = captured
-    return stdout, stderr, attached[0] if attached else NO_OUTPUT
+    try:
+        captured = [stream.finish() for stream in streams]
+    except BaseException:
+        for stream in streams:
+            with contextlib.suppress(Exception):
+                stream.finish()
+        raise
+    return captured[0], captured[1], captured[2] if len(captured) > ATTACHMENTS - 1 else NO_OUTPUT
