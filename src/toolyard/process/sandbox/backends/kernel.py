@@ -37,6 +37,8 @@ such a number."""
 FIRST_KEY, SECOND_KEY = 0x7EE9E502, 0x7EE9E503
 """In a filter: what its installer alone knows, and says in arguments that a call does not use."""
 PRLIMIT = {"x86_64": 302, "aarch64": 261}
+UNKNOWN_CALL = -1
+"""No number of a system call: the kernel refuses it."""
 LIMIT_PAIR, NO_LIMIT = struct.Struct("QQ"), 1 << 64
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 SET_FILTER, TELL, NOT_INTERRUPTED, NETLINK_SOCK_DIAG = 1, 8, 32, 4
@@ -115,7 +117,7 @@ class Kernel:
         self._invoke = _ctypes.call_function
         self._syscall = _ctypes.dlsym(library, "syscall")
         self._prctl = _ctypes.dlsym(library, "prctl")
-        self._prlimit = PRLIMIT.get(os.uname().machine)
+        self._prlimit = PRLIMIT.get(os.uname().machine, UNKNOWN_CALL)
 
     def call(self, number: int, *words: int | bytes | None) -> int:
         """A system call; bytes are passed by their address."""
