@@ -159,14 +159,14 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The program that the call comes from, if it can be asked; what an MCP server answers is passed on to it."""
 
     @property
-    def spill_to(self) -> Path | None:
+    def spill_to(self) -> str | None:
         """Where the whole output goes when it is too long to be kept in the result."""
-        return self.spill_folder and self.spill_folder / self.spill_name
+        return f"{self.spill_folder}/{self.spill_name}" if self.spill_folder else None
 
     @property
-    def spill_errors_to(self) -> Path | None:
+    def spill_errors_to(self) -> str | None:
         """The same for standard error, where that is kept apart."""
-        return self.spill_to and self.spill_to.with_suffix(".err")
+        return self.spill_to and f"{self.spill_to.removesuffix('.out')}.err"
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,8 +56,8 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     grace: float = GRACE
     limits: Limits = NO_LIMITS
     output_limit: int = 1 << 20
-    spill_to: Path | None = None
-    spill_errors_to: Path | None = None
+    spill_to: Path | str | None = None
+    spill_errors_to: Path | str | None = None
     on_output: Callable[[Stream, str], None] | None = None
     streams: Sequence[Stream] = ("stdout", "stderr")
     """Which streams `on_output` hears."""
@@ -123,7 +123,11 @@ class Children:
 
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox and not self.sandbox.is_known():
+        if self.sandbox is None or self.sandbox.is_chosen:
+            return
+        if self.sandbox.is_known():
+            self.sandbox.choose()  # or each call of a tool that needs no sandbox would look for the best one again
+        else:
             await asyncio.to_thread(self.sandbox.choose)
 
     def start(self) -> None:
@@ -223,9 +227,11 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStre
 
 def finished(streams: Sequence[OutputStream]) -> tuple[Captured, Captured, Captured]:
     """What came by each; all of them are closed, also when one of them breaks."""
-    with contextlib.ExitStack() as stack:
-        captured: list[Captured] = []
-        for stream in reversed(streams):
-            stack.callback(lambda each: captured.append(each.finish()), stream)
-    stdout, stderr, *attached = captured
-    return stdout, stderr, attached[0] if attached else NO_OUTPUT
+    try:
+        captured = [stream.finish() for stream in streams]
+    except BaseException:
+        for stream in streams:
+            with contextlib.suppress(Exception):
+                stream.finish()
+        raise
+    return captured[0], captured[1], captured[2] if len(captured) > ATTACHMENTS - 1 else NO_OUTPUT

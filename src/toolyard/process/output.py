@@ -40,7 +40,7 @@ NO_OUTPUT = Captured(text="", total_bytes=0)
 class HeadTail:
     """Keeps the first and the last bytes of a stream of any length in bounded memory."""
 
-    def __init__(self, limit: int, *, spill_to: Path | None = None) -> None:
+    def __init__(self, limit: int, *, spill_to: Path | str | None = None) -> None:
         self._limit = limit
         self._head_limit = limit // 2
         self._tail_limit = limit - self._head_limit
@@ -71,7 +71,7 @@ class HeadTail:
         if self._spill is not None:
             self._write_spill(data)
         elif self._spill_to is not None and self.total > self._limit:
-            self._open_spill(self._spill_to, data)
+            self._open_spill(Path(self._spill_to), data)
         if len(self._head) < self._head_limit:
             room = self._head_limit - len(self._head)
             self._head += data[:room]
@@ -113,7 +113,7 @@ class HeadTail:
         truncation = Truncation(
             omitted_bytes=self._dropped + len(missing),
             omitted_lines=self._dropped_lines + missing.count(b"\n"),
-            kept_at=self._spill_to if self._spill is not None else None,
+            kept_at=Path(self._spill_to) if self._spill is not None and self._spill_to else None,
             starts_at=len(head),
         )
         text = join_around(head.decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace"), truncation)
@@ -141,7 +141,7 @@ class HeadTail:
     def _abandon_spill(self) -> None:
         if self._spill is not None and self._spill_to is not None:
             self._spill.close()
-            self._spill_to.unlink(missing_ok=True)
+            Path(self._spill_to).unlink(missing_ok=True)
         self._spill = self._spill_to = None
 
 
@@ -236,7 +236,7 @@ class Transcript:
     def add(self, data: bytes) -> None:
         self._total += len(data)
         if self._kept is None:
-            self._kept = HeadTail(self._limit, spill_to=Path(self._spill_to) if self._spill_to else None)
+            self._kept = HeadTail(self._limit, spill_to=self._spill_to)
         self._kept.add(data)
         if self._decoder and self.listener and (text := self._decoder.decode(data)):
             self.listener(text)

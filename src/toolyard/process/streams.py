@@ -27,15 +27,15 @@ READ_AFTER = 0.01
 class PipeReader:
     """Reads a pipe without a task of its own, and keeps nothing: what comes goes to a sink."""
 
-    __slots__ = ("_is_listening", "_is_wide", "_loop", "_on_end", "_sink", "fd")
+    __slots__ = ("_is_wide", "_loop", "_on_end", "_sink", "fd")
 
     def __init__(self, fd: int) -> None:
         """Takes over a descriptor that does not block."""
         self.fd = fd
-        self._loop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The one that tells when there is something, while we listen."""
         self._sink: Callable[[bytes], None] | None = None
         self._on_end: Callable[[], object] | None = None
-        self._is_listening = False
         self._is_wide = False
 
     @classmethod
@@ -49,14 +49,13 @@ class PipeReader:
         """Read whenever there is something. When nobody holds the pipe any more, stop and say so."""
         if self.fd >= 0:
             self._sink, self._on_end = sink, on_end
+            self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self.fd, self._read)
-            self._is_listening = True
 
     def stop(self) -> None:
-        if self._is_listening:
+        if self._loop is not None:
             self._loop.remove_reader(self.fd)
-            self._is_listening = False
-            self._sink = self._on_end = None
+            self._loop = self._sink = self._on_end = None
 
     def drain(self, sink: Callable[[bytes], None]) -> bool:
         """Take what was printed by now; tell whether somebody still holds the pipe.
@@ -90,7 +89,7 @@ class PipeReader:
                 self._widen()
             if self._sink:
                 self._sink(data)
-            if not self._is_listening:  # whoever heard it may have had enough
+            if self._loop is None:  # whoever heard it may have had enough
                 return
 
     def _end(self) -> None:
@@ -119,7 +118,7 @@ class OutputStream:
 
     @classmethod
     def new(
-        cls, limit: int, *, listener: Callable[[str], None] | None, spill_to: Path | None
+        cls, limit: int, *, listener: Callable[[str], None] | None, spill_to: Path | str | None
     ) -> tuple[OutputStream, int]:
         """One for us, and the end that goes to the child."""
         pipe, theirs = PipeReader.new()

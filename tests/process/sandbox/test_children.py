@@ -50,6 +50,14 @@ async def test_what_was_to_be_hidden_may_be_gone_when_the_sandbox_is_built(box, 
     assert children.sandbox.choose().backend == backend
 
 
+async def test_what_is_known_of_a_machine_is_chosen_by_once(box, backend):
+    """A call of a tool that needs no sandbox would look through all that there are, each time."""
+    children = box.children(backend)
+    await children.choose_sandbox()
+    assert children.sandbox.is_chosen
+    assert children.sandbox.choose().backend == backend
+
+
 async def test_exit_codes_signals_streams_and_input_are_a_child_s_own(box, backend):
     children = box.children(backend)
     outcome = await box.bash(children, "cat; echo err >&2; exit 7", stdin=b"in")

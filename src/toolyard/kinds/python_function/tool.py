@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -147,17 +148,21 @@ class FunctionCallee:
         return self._signature.convert(arguments)
 
     async def ready(self, arguments: Any, context: ToolContext) -> Work:
-        return self._work(self._function, arguments, context)
+        return self._work(self._function, arguments, context, in_loop=self._is_async)
+
+    @cached_property
+    def _is_async(self) -> bool:
+        """Asked at every call, and takes longer than many functions."""
+        return is_async(self._function)
 
     async def preview(self, arguments: Any, context: ToolContext) -> Work | None:
         """The call of the preview, which takes the same arguments."""
-        return self._work(self._preview, arguments, context) if self._preview else None
+        if self._preview is None:
+            return None
+        return self._work(self._preview, arguments, context, in_loop=is_async(self._preview))
 
-    def _work(self, function: Callable[..., Any], arguments: Any, context: ToolContext) -> Work:
-        return Work(
-            call=lambda: self._signature.call(function, arguments, context),
-            in_loop=is_async(function),
-        )
+    def _work(self, function: Callable[..., Any], arguments: Any, context: ToolContext, *, in_loop: bool) -> Work:
+        return Work(call=lambda: self._signature.call(function, arguments, context), in_loop=in_loop)
 
 
 class TextCallee(FunctionCallee):

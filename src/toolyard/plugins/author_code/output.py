@@ -40,7 +40,7 @@ class Outlet:
         *,
         late: Callable[[str], None],
         limit: int = MOST_KEPT,
-        spill_to: Path | None = None,
+        spill_to: Path | str | None = None,
     ) -> None:
         self._emit = emit
         self._late = late

@@ -178,7 +178,7 @@ class Keeper:
             return
         finally:
             os.chdir("/")
-            self.marks.drop()
+            self.marks.after_spawn()
         self.reaper.add(Call(id, pid, marks, folder, groups))
         if session:
             self.channel.send(("started", id, pid, marks.start), [os.pidfd_open(pid)] if self.has_own_pids else [])

@@ -27,7 +27,8 @@ class Marks:
 
     A mark is the soft limit on real-time processor time (RLIMIT_RTTIME): every descendant inherits it, it means nothing
     to ordinary processes, and ours are far beyond what could act as a limit. The keeper carries a child's mark for the
-    moment of its spawn. In a sandbox nobody else can set one.
+    moment of its spawn, and since the child before, so that none has to wait for it. In a sandbox nobody else can set
+    one.
     """
 
     def __init__(self, last: int) -> None:
@@ -36,6 +37,7 @@ class Marks:
         """Gets the soft and the hard limit."""
         self._soft, self._hard = resource.getrlimit(resource.RLIMIT_RTTIME) if LINUX else (0, 0)
         self.are_available = LINUX and self._hard == resource.RLIM_INFINITY and self._can_be_set()
+        self._carried: int | None = None
 
     def carry_next(self, count: int) -> range:
         """Carry the mark that the next child inherits, the first of a range that is its own; empty without marks."""
@@ -43,13 +45,17 @@ class Marks:
             return range(0)
         marks = range(self.last + 1, self.last + 1 + count)
         self.last += count
-        self.set((marks.start, self._hard))
+        if self._carried != marks.start:
+            self.set((marks.start, self._hard))
         return marks
 
-    def drop(self) -> None:
-        """Carry again what we were given ourselves: a keeper around us finds us by that."""
+    def after_spawn(self) -> None:
+        """Carry the mark of the next child already; or again what we were given ourselves, if a keeper around us finds
+        us by that.
+        """
         if self.are_available:
-            self.set((self._soft, self._hard))
+            self._carried = self.last + 1 if self._soft == resource.RLIM_INFINITY else None
+            self.set((self._soft if self._carried is None else self._carried, self._hard))
 
     def _can_be_set(self) -> bool:
         """Not by a keeper inside the sandbox of another."""

@@ -100,6 +100,8 @@ class Sandbox:
         self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
+        self._keeps: tuple[BackendChoice, Layout, Kept] | None = None
+        """How much it keeps, likewise."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
         """Variables as they were given, and those of package managers for them."""
         self._proxies: list[Proxy] = []
@@ -146,10 +148,15 @@ class Sandbox:
     @property
     def keeps(self) -> Kept:
         """How much of what a sandbox can keep it does, but for what the configuration gives up."""
-        choice = self.choose()
+        choice, layout = self.choose(), self.layout
+        if self._keeps is None or self._keeps[0] is not choice or self._keeps[1] is not layout:
+            self._keeps = (choice, layout, self._find_kept(choice, layout))
+        return self._keeps[2]
+
+    def _find_kept(self, choice: BackendChoice, layout: Layout) -> Kept:
         if choice.backend is None:
             return "not"
-        return "wholly" if self._is_complete(choice.held) and not self.layout.unguarded else "partly"
+        return "wholly" if self._is_complete(choice.held) and not layout.unguarded else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -166,6 +173,10 @@ class Sandbox:
         own = [path for path in TEMPORARY if layout.access(path) == "private"]
         seen = [path for path, access in layout.rules.items() if access != "private" and path.startswith(TEMPORARY)]
         return tuple(own), tuple(seen)
+
+    @property
+    def is_chosen(self) -> bool:
+        return self._choice is not None
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""

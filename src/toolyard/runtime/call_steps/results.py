@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -63,7 +64,7 @@ def redacted(result: ToolResult, context: CallContext | None, redactor: Redactor
     if context and context.spill_folder:
         for file in (context.spill_to, context.spill_errors_to):
             if file and os.path.lexists(file):
-                redactor.redact_file(file)
+                redactor.redact_file(Path(file))
     return redactor.redact_result(result)
 
 

@@ -10,8 +10,10 @@ import time
 import pytest
 
 from support import need
-from toolyard.process.sandbox.git import links
+from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER, FolderEvents
+from toolyard.process.sandbox.git import links, repository_walk
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.watch import identity_of
 
@@ -216,3 +218,36 @@ def test_a_sealed_folder_is_looked_through_only_when_another_has_taken_its_place
     run(work, "mv sealed other; mkdir sealed; mv other/sub sealed")
     assert nested.sweep(at_end=True)
     assert not status(work, "sealed/sub")
+
+
+def test_what_a_link_in_the_place_of_a_sealed_repository_leads_to_is_looked_through(work):
+    run(work, "mkdir own; git init -q own")
+    git = str(work / "own/.git")
+    nested = NestedRepositories([str(work)], time.time(), {git: identity_of(git)}, sealed=[git])
+    run(work, "git -C own config core.fsmonitor $EVIL")
+    assert nested.sweep(at_end=True) == {}, "only its owner can have done that"
+    run(work, "mv own/.git moved; ln -s ../moved own/.git")
+    assert nested.sweep(at_end=True)
+    assert not status(work, "own")
+
+
+def test_as_long_as_the_kernel_tells_all_folders_are_looked_at_once_in_a_while_only(work, monkeypatch):
+    """Even where that takes no time: after each call it would be a good part of what the call costs."""
+    now = [1000.0]
+    monkeypatch.setattr(repository_walk.time, "monotonic", lambda: now[0])
+    known, events = KnownRepositories(RepositoryWalk(), [str(work)], 0), FolderEvents()
+    known.listen(events)
+    for _ in range(repository_walk.FOLLOW_AT):
+        known.all(set)
+    looks = known.looks
+    now[0] += LOOK_ANYWAY_AFTER / 2
+    assert known.all(set) == []
+    assert known.looks == looks
+    run(work, "mkdir new; git init -q new")
+    events.hear()
+    assert known.all(set) == [str(work / "new/.git")], "what it tells of is looked at at once"
+    looks = known.looks
+    now[0] += LOOK_ANYWAY_AFTER
+    known.all(set)
+    assert known.looks == looks + 1
+    events.close()

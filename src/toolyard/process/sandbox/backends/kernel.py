@@ -37,6 +37,9 @@ such a number."""
 FIRST_KEY, SECOND_KEY = 0x7EE9E502, 0x7EE9E503
 """In a filter: what its installer alone knows, and says in arguments that a call does not use."""
 PRLIMIT = {"x86_64": 302, "aarch64": 261}
+UNKNOWN_CALL = -1
+"""No number of a system call: the kernel refuses it."""
+LIMIT_PAIR, NO_LIMIT = struct.Struct("QQ"), 1 << 64
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 SET_FILTER, TELL, NOT_INTERRUPTED, NETLINK_SOCK_DIAG = 1, 8, 32, 4
 
@@ -114,6 +117,7 @@ class Kernel:
         self._invoke = _ctypes.call_function
         self._syscall = _ctypes.dlsym(library, "syscall")
         self._prctl = _ctypes.dlsym(library, "prctl")
+        self._prlimit = PRLIMIT.get(os.uname().machine, UNKNOWN_CALL)
 
     def call(self, number: int, *words: int | bytes | None) -> int:
         """A system call; bytes are passed by their address."""
@@ -127,8 +131,9 @@ class Kernel:
 
     def set_mark(self, mark: tuple[int, int], keys: tuple[int, int]) -> None:
         """Set our limit on real-time processor time, which the filter refuses to whoever does not know the keys."""
-        limit = struct.pack("QQ", *(value % (1 << 64) for value in mark))
-        if self.call(PRLIMIT[os.uname().machine], 0, resource.RLIMIT_RTTIME, limit, None, *keys) != 0:
+        soft, hard = mark
+        limit = LIMIT_PAIR.pack(soft % NO_LIMIT, hard % NO_LIMIT)
+        if self._invoke(self._syscall, (self._prlimit, 0, resource.RLIMIT_RTTIME, limit, None, *keys)) != 0:
             raise OSError("the mark of a child is refused")
 
     def drop_capabilities(self) -> None:

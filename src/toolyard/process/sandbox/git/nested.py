@@ -126,6 +126,8 @@ class NestedRepositories:
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
+        if git in self._sealed and not os.path.islink(git) and self._is_sealed(git):
+            return {}  # as of nearly every workspace, at every call: to follow its path would cost far more
         named, git = git, os.path.realpath(git)
         if self._is_sealed(git):
             return {}

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER
 from toolyard.process.sandbox.git.inside_repository import is_like_git
 from toolyard.process.sandbox.mount_points import listing
 
@@ -164,7 +165,7 @@ class KnownRepositories:
             for below in (*found.below, *found.late) if can_tell else ():
                 can_tell = can_tell and self._follow(below) is not None
         self._is_lost = not can_tell
-        self._next_whole = time.monotonic() + (time.monotonic() - started) * REST
+        self._next_whole = time.monotonic() + max(LOOK_ANYWAY_AFTER, (time.monotonic() - started) * REST)
 
     def _look_below(self, waiting: list[str], closed: Collection[str]) -> None:
         """Look at folders in which something happened, and at those below that are not known yet."""
