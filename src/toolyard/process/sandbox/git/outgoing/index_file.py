@@ -11,6 +11,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from toolyard.core.regexes import late_pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,14 +29,14 @@ FILE, PROGRAM, LINK, MODULE, FOLDER = (
 """A folder is one entry where the index itself is sparse."""
 SPLIT, SPARSE = b"link", b"sdir"
 FORBIDDEN = (b"", b".", b"..", b".git", b"git~1")
-DOUBTFUL = re.compile(
+DOUBTFUL = late_pattern(
     rb"\A\Z|\A/|//|/\Z|(?:\A|[/\\])\.\.?(?:[/\\]|\Z)|\.git|git~1|\xe2\x80|\xe2\x81|\xef\xbb\xbf", re.I
 )
 """What a path has in it that may not be given to git; most have nothing of it."""
 MOST_ENTRIES, LONGEST_NAME, MOST_NAMES = 1_000_000, 4096, 1 << 27
 LONGEST_NUMBER = 8
 """What an index is bounded by, the names by their length together: version 4 writes one in a few bytes."""
-UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+UNSEEN = late_pattern("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Letters that some file systems take no notice of in a name."""
 
 
