@@ -62,7 +62,7 @@ def test_a_late_pattern_is_compiled_when_something_is_first_asked_of_it():
         wrong.match("")
 
 
-@pytest.mark.parametrize(("text", "flags", "given"), [("a+", re.IGNORECASE, "xAAx"), (b"a+", 0, b"xaax")])
+@pytest.mark.parametrize(("text", "flags", "searched"), [("a+", re.IGNORECASE, "xAAx"), (b"a+", 0, b"xaax")])
 def test_a_late_pattern_answers_as_one_that_was_compiled(text, flags, searched):
     late, compiled = late_pattern(text, flags), re.compile(text, flags)
 

@@ -37,12 +37,13 @@ from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
 from toolyard.process.sandbox.self_test.cache import SelfTest
+from toolyard.process.sandbox.sweeping import in_slices
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from toolyard.core.reach import Kept, Reach
     from toolyard.core.sandbox_properties import SandboxProperty
@@ -371,19 +372,47 @@ class Sandbox:
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
+        moved: dict[str, str] = {}
+        if self._is_in_use:
+            for some in self._sweep_steps(at_end=at_end):
+                moved |= some
+        if self._is_in_use and at_end:
+            self._exchange(at_end=True)
+        return moved
+
+    async def sweep_after_call(self) -> dict[str, str]:
+        """The same, however much there is, without holding up the event loop.
+
+        A call that ends meanwhile waits and looks for itself: what it made may be where this one has looked already.
+        """
         if not self._is_in_use:
             return {}
+        moved: dict[str, str] = {}
+        async with self._sweeping:
+            try:
+                await in_slices(self._sweep_steps(), moved)
+            except asyncio.CancelledError:
+                self._put_aside |= moved  # the next one tells of it, and goes on
+                raise
+        return moved
+
+    @cached_property
+    def _sweeping(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
+    def _sweep_steps(self, *, at_end: bool = False) -> Generator[dict[str, str], None, None]:
         self._events.hear()
         self._catch_up()
         moved, self._put_aside = self._put_aside, {}
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
-        moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
-        self.common.made_repositories |= self._walk.made
-        if at_end:
-            self._exchange(at_end=True)
-        return moved
+        yield moved
+        if self._nested:
+            try:
+                yield from self._nested.sweep_steps(at_end=at_end)
+            finally:
+                self.common.made_repositories |= self._walk.made
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
@@ -429,8 +458,7 @@ class Sandbox:
             await proxy.aclose()
         steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
         steps += [self._mount_points.remove] if self._mount_points else []
-        # What comes from inside may take long to be looked over.
-        is_done = await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
+        is_done = await run_shielded(self._end(*steps))
         self._is_in_use = False
         if self._folder:
             if is_done:  # else whoever comes next goes on with it
@@ -441,6 +469,13 @@ class Sandbox:
         self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
+
+    async def _end(self, *steps: Callable[[], object]) -> bool:
+        """Take the last steps, after a sweep that is under way; whether all were done."""
+        if not self._is_in_use or not self._worked_in():
+            return run_each(*steps)
+        async with self._sweeping:  # what comes from inside may take long to be looked over
+            return await asyncio.to_thread(run_each, *steps)
 
     def _watch_nothing(self) -> None:
         self._events = FolderEvents()

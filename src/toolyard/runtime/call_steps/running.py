@@ -27,7 +27,7 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     result = await ready.tool.run(ready.plan, ready.context)
     notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
     await work.exchange_repositories()
-    moved = {printable(path): printable(put(to)) for path, to in work.sweep().items()}
+    moved = {printable(path): printable(put(to)) for path, to in (await work.sweep_after_call()).items()}
     notes += [f"[{path} would be obeyed outside the sandbox, so it was {done}]" for path, done in moved.items()]
     notes += work.take_notes()
     return replace(result, text="\n".join([result.text, *notes])) if notes else result
