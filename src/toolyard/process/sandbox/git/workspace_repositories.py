@@ -48,7 +48,7 @@ class WorkspaceRepositories:
     @property
     def is_outgrown(self) -> bool:
         """Whether only a new sandbox has all of them: one was removed inside, or has a new submodule to be guarded."""
-        return any(one.is_lost or one.has_new_modules for one in list(self._exchanges.values()))
+        return any(one.is_lost or one.sides.has_new_modules for one in list(self._exchanges.values()))
 
     def is_due(self) -> bool:
         """Whether something may have changed on one of the sides, as far as the events were heard."""
@@ -88,7 +88,7 @@ class WorkspaceRepositories:
     def _keep_left(self) -> Iterator[str]:
         """Keep what could not be handed over, since its folder is about to be removed; tells how to get it."""
         for one in self._exchanges.values():
-            left, one.left = one.left, {}
+            left, one.sides.left = one.sides.left, {}
             if not left or self._told_left.get(one.git) == left:
                 continue
             from toolyard.process.sandbox.git.outgoing.recovered import keep_work
