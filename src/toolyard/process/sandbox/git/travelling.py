@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
 from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import PACKED
@@ -32,12 +33,14 @@ TEXT = late_pattern(
 WORKTREE_REF = late_pattern(r"worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+")
 ONLY_INWARDS = late_pattern(rf"{OF_A_WORKTREE}config\.worktree")
 KINDS = (HEAD, INDEX, SHARED_INDEX, LOG, POINTER, TEXT, WORKTREE_REF, ONLY_INWARDS)
+MOST_NAMES = 4096
 UNREADABLE = "?"
 """Before the value of what git could not read, or would be led elsewhere by."""
 
 
+@lru_cache(maxsize=MOST_NAMES)
 def travels(name: str) -> bool:
-    """Whether a file in a git folder is compared at all."""
+    """Whether a file in a git folder is compared at all; asked of the same names on both sides, again and again."""
     return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
 
 

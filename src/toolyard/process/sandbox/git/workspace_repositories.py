@@ -63,7 +63,9 @@ class WorkspaceRepositories:
     def exchange(self, *, at_end: bool = False, is_quiet: bool = True) -> list[str]:
         """Bring each side what is new on the other; tells what could not be. `is_quiet`: nothing runs inside."""
         when = {"at_end": at_end, "is_quiet": is_quiet}
-        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
+        # At the end also what was written in place, which `is_due` does not see; else each where it says so itself.
+        due = [one for one in list(self._exchanges.values()) if at_end or one.is_due()]
+        notes = [note for one in due for note in one.exchange(**when)]
         notes += [note for one in self._new_modules() for note in one.exchange(**when)]
         return [*notes, *(self._keep_left() if at_end else ())]
 
