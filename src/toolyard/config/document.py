@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolyard.core.json_values import ABSENT, refuse_constant, value_at
 from toolyard.core.problems import Position, Problem
+from toolyard.core.regexes import late_pattern
 from toolyard.files.door import LARGEST_CONFIGURATION, Door, FileRefused
 from toolyard.files.working_folder import absolute_path
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NOT_ACCEPTED = "config_not_accepted"
 DEEPEST = 100
 """How far values may be nested: what walks over them does so by calling itself."""
-CONSTANTS = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
+CONSTANTS = late_pattern(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)')
 
 
 class Document(msgspec.Struct):

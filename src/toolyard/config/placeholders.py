@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.core.regexes import late_pattern
 from toolyard.files.door import LARGEST_TEXT, FileRefused
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-ENV = re.compile(r"\$\{env:([^{}]*)\}")
-FILE = re.compile(r"\$\{file:((?:(?!\$\{file:).)*)\}", re.DOTALL)
+ENV = late_pattern(r"\$\{env:([^{}]*)\}")
+FILE = late_pattern(r"\$\{file:((?:(?!\$\{file:).)*)\}", re.DOTALL)
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):

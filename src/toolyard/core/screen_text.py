@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from toolyard.core.regexes import late_pattern
 
 # Every part of the pattern reads forward only and gives back at most what it reads once, so that hostile text costs no
 # more than other text: a string ends at the next escape at the latest, and without its end it counts to its line's end.
@@ -17,21 +17,21 @@ DEVICE_STRING = (
 SINGLE_SHIFT = r"(?:\x1b[NO]|[\x8e\x8f])[ -~]?"
 ESCAPE = r"\x1b[ -/]*[0-~]?"
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-UNSEEN = re.compile(
+CONTROL = late_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+UNSEEN = late_pattern(
     rf"(?!{EDITS}|\r)(?:"
     rf"{COMMAND_SEQUENCE}|{SYSTEM_STRING}|{DEVICE_STRING}|{SINGLE_SHIFT}|{ESCAPE}|{OTHER_CONTROL})"
 )
 """Whatever moves nothing in its own line: colours, titles, pictures, cursor moves to other lines, bells."""
-STROKE = re.compile(r"[^\r\x08\x1b\x9b]+|\r+|\x08+|(?:\x1b\[|\x9b)([0-9]*)([CDGJK])")
-DRAWN = re.compile(r"[\r\x08\x1b\x9b]")
+STROKE = late_pattern(r"[^\r\x08\x1b\x9b]+|\r+|\x08+|(?:\x1b\[|\x9b)([0-9]*)([CDGJK])")
+DRAWN = late_pattern(r"[\r\x08\x1b\x9b]")
 
 
 SHORT = 256
 """Characters that can be shown, whatever they are."""
 MOST_BINARY = 0.1
 """The share of characters that no text has, above which it counts as binary."""
-BINARY = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
+BINARY = late_pattern(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 
 
 def readable(text: str) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
-from toolyard.core.globs import star_pattern
+from toolyard.core.regexes import star_pattern
 from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside

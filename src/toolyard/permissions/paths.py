@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from toolyard.core.globs import star_pattern
+from toolyard.core.regexes import star_pattern
 from toolyard.files.inside import is_inside
 from toolyard.permissions.patterns import bad_rule
 

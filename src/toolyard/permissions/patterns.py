@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolyard.core.globs import star_pattern
 from toolyard.core.problems import Problem
+from toolyard.core.regexes import star_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,13 +6,13 @@ What judges is imported when there is something to judge: most applications star
 from __future__ import annotations
 
 import os
-import re
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from toolyard.core.reach import REACHES, nearest_of
+from toolyard.core.regexes import late_pattern
 from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
-MAY_RAISE_RIGHTS = re.compile(r"su|doas|pkexec|[\\'\"`$*?\[{]")
+MAY_RAISE_RIGHTS = late_pattern(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
 ALLOWED_TO = {reach: replace(ALLOWED, reach=reach) for reach in REACHES}
 STRICTNESS: tuple[Decision, ...] = ("allow", "ask", "deny")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import msgspec
 
 from toolyard.config.document import Place
 from toolyard.config.settings import Settings
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
     from toolyard.plugins.kind import Kind, Named, Reference
 
-PLUGIN_ID = re.compile(r"[A-Za-z_][\w-]*")
+PLUGIN_ID = late_pattern(r"[A-Za-z_][\w-]*")
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolyard.core.regexes import late_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -25,15 +27,15 @@ LAST_WORDS = frozenset({"PW", "PASSWRD", "PSW", "PSWD"})
 """Words that mean a credential at the end of a name only: `PW_TEST` is a test runner's."""
 PERHAPS = frozenset({"SEED", "SESSION", "SESS", "SID", "NONCE", "SALT", "PIN", "OTP", "TOTP", "LICENSE", "LICENCE"})
 """Words at the end of a name that mean a credential if the value looks like one."""
-LOOKS_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.+=:~-]{8,}|(?:[a-z]{3,8} ){11,23}[a-z]{3,8}", re.ASCII)
+LOOKS_RANDOM = late_pattern(r"(?=.*\d)(?=.*[A-Za-z])[\w.+=:~-]{8,}|(?:[a-z]{3,8} ){11,23}[a-z]{3,8}", re.ASCII)
 """Letters and digits of a length that nobody types, or the words that a wallet is made again from."""
 NOT_CREDENTIALS = frozenset({"COREPACK_INTEGRITY_KEYS", "OLDPWD", "PWD"})
-COUNTED_TOKENS = re.compile(
+COUNTED_TOKENS = late_pattern(
     r"\b(?:MAX|MIN|NUM|TOTAL)(?: (?:COMPLETION|CONTEXT|INPUT|NEW|OUTPUT|PROMPT|THINKING))? TOKENS\b"
     r"|\bTOKENS? (?:BUDGET|COUNT|LIMIT|PER)\b"
 )
 """Tokens that a model counts, such as MAX_TOKENS, not ones that are credentials."""
-SECRET_VALUE = re.compile(
+SECRET_VALUE = late_pattern(
     r"""(?<![\w-])(?:sk-|xai-|pplx-|tvly-|nvapi-|glpat-|xapp-|xox[abeprs]-|pypi-|[rs]k_(?:live|test)_|gh[oprsu]_|github_pat_
         |dckr_pat_|dop_v1_|gsk_|hf_|npm_|r8_|shp(?:at|ca|pa|ss)_|whsec_|AIza|ATATT3|SG\.|ya29\.)[\w.-]{16}
       | (?<![\w-])A[KS]IA[A-Z0-9]{16}(?![\w-])

@@ -1,8 +1,9 @@
-"""Waiting for what another process brings about: with a deadline, and in spite of cancellations."""
+"""Waiting with a deadline, and in spite of cancellations; and long work of which nobody has to wait for the end."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -10,12 +11,14 @@ import msgspec
 from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields are looked at while it is made
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Generator
 
     from toolyard.process.output import Captured
 
 
 T = TypeVar("T")
+SLICE = 0.005
+"""Seconds after which others have a turn: most sweeps take less, and cost nothing more than they did."""
 
 
 class PrintedBefore(msgspec.Struct, frozen=True):
@@ -98,3 +101,16 @@ async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
     if not task.cancelled():
         task.exception()  # or asyncio would complain that nobody has looked at it
     raise cancelled
+
+
+async def in_slices(steps: Generator[dict[str, str], None, None], moved: dict[str, str]) -> None:
+    """Take all steps and note what each moved; who is cancelled in between knows by that what was done so far."""
+    until = time.monotonic() + SLICE
+    try:
+        for some in steps:
+            moved |= some
+            if time.monotonic() >= until:
+                await asyncio.sleep(0)
+                until = time.monotonic() + SLICE
+    finally:
+        steps.close()

@@ -37,15 +37,15 @@ class ProcessPools:
         """Those from before a reload, unless they are to be kept in otherwise."""
         sandbox = tools_sandbox(inputs, self._common)
         if sandbox:
-            sandbox.on_decision = self._record_connection
-            sandbox.ask_host = self._ask_host
+            sandbox.connections.on_decision = self._record_connection
+            sandbox.connections.ask_host = self._ask_host
         known: Mapping[Reach, Children] = before.children if before else {}
         outside = self._children(None, known.get("outside"))
         children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)
         if sandbox:
             children["work"] = self._children(sandbox, known.get("work"))
             look = looking(sandbox)
-            look.on_decision = self._record_connection
+            look.connections.on_decision = self._record_connection
             children["look"] = self._children(look, known.get("look"))
         build = build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote)
         return Processes(children=children, build=build)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.config.placeholders import ENV
 from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart, left_out
+from toolyard.core.regexes import late_pattern
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 LEAST_LEFT = 4
 """Fewer characters of a secret give nothing away, and would be found in any text."""
 PIECE = 1 << 20
-CUT = re.compile(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
+CUT = late_pattern(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
 """The line that stands in the place of what was left out."""
-AFTER_SCHEME = re.compile(r"(?i:Authorization:\s*)?[A-Za-z][A-Za-z0-9_-]{1,30}:?[ \t]+(\S+)")
+AFTER_SCHEME = late_pattern(r"(?i:Authorization:\s*)?[A-Za-z][A-Za-z0-9_-]{1,30}:?[ \t]+(\S+)")
 """A credential as HTTP has it, behind the name of its kind."""
-LONG_LINE = re.compile(r"\S{24,}")
-PLACEHOLDER = re.compile(r"\$\{(env|file):[^}]*\}+")
+LONG_LINE = late_pattern(r"\S{24,}")
+PLACEHOLDER = late_pattern(r"\$\{(env|file):[^}]*\}+")
 
 
 class Redactor:

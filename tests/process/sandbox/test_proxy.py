@@ -271,7 +271,7 @@ async def test_in_a_sandbox_the_proxy_is_the_only_way_out(outside, tmp_path, bac
     host = f"localhost:{outside.port}"
     places = SandboxPaths(home=str(tmp_path), workspace=[str(tmp_path / "work")])
     sandbox = Sandbox(SandboxPolicy(backends=(backend,), hosts=(host,)), places)
-    sandbox.on_decision = outside.decisions.append
+    sandbox.connections.on_decision = outside.decisions.append
     children = Children(sandbox)
     source = """
 import sys, urllib.error, urllib.request

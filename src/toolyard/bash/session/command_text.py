@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from toolyard.core.regexes import late_pattern
+
 MOST_PLAIN = 1000
 MOST_INLINE = 200
 """Bytes of a text that are sent with the command: bash reads those one by one, and a file is cheaper for more."""
@@ -11,7 +13,7 @@ FIRST_KEPT = 10
 """bash keeps descriptors for later from here on."""
 MOST_GROUPED = 16000
 """The same for a text that can be sent in no other way; far less than a pipe holds."""
-PLAIN = re.compile(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
+PLAIN = late_pattern(r"[\w./+:@,-][\w./%+:@,-]*(?: +[\w./%+:@,=^-]+)*", re.ASCII)
 """One simple command of plain words, in which nothing is expanded, so that nothing can go wrong before it runs."""
 NOT_PLAIN = frozenset({
     ".", "alias", "bg", "builtin", "case", "command", "coproc", "declare", "disown", "do", "done", "elif", "else",
@@ -24,24 +26,24 @@ QUIET_BUILTINS = frozenset({
     ":", "cd", "echo", "false", "pwd", "shift", "test", "true", "umask", "unset",
 })  # fmt: skip
 """Builtins that start nothing, read nothing, and print less than a pipe holds."""
-DEFINES = re.compile(
+DEFINES = late_pattern(
     r"\(\s*\)|\b(?:function|source|eval|alias|declare|typeset|readonly|enable|trap|PROMPT_COMMAND)\b|(?:^|[\s;&|({])\.\s"
 )
-LISTS_TRAPS = re.compile(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
-SETS_EXIT_TRAP = re.compile(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
-EXITS = re.compile(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
-FATAL_MESSAGE = re.compile(r"^\S.*\bline (\d+): ([^\s:]+): ([^\n]*)\n?\Z", re.MULTILINE)
-REPLACES_SHELL = re.compile(r"\bexec\s+(?!\d*[<>&]|\{\w+\}[<>])\S")
-STOPS_RUNNING = re.compile(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
-BREAKS_COUNTING = re.compile(
+LISTS_TRAPS = late_pattern(r"\btrap\s*(?:$|[;&|)>\n]|-p)")
+SETS_EXIT_TRAP = late_pattern(r"\btrap\b.*\b(?:EXIT|0)\s*(?:$|[;&|)\n])", re.IGNORECASE | re.DOTALL)
+EXITS = late_pattern(r"\bexit\b(?!\s+(?!1\b)\d+\b)|\b(?:eval|source)\b|(?:^|[\s;&|({])\.\s")
+FATAL_MESSAGE = late_pattern(r"^\S.*\bline (\d+): ([^\s:]+): ([^\n]*)\n?\Z", re.MULTILINE)
+REPLACES_SHELL = late_pattern(r"\bexec\s+(?!\d*[<>&]|\{\w+\}[<>])\S")
+STOPS_RUNNING = late_pattern(r"\bset(?:\s+-[a-zA-Z]+)*\s+-(?:[a-mp-zA-Z]*n[a-zA-Z]*\b|o\s+noexec\b)")
+BREAKS_COUNTING = late_pattern(
     r"\bposix\b|POSIXLY_CORRECT|\bLINENO\s*\+?=|\b(?:unset|readonly|declare|typeset|local|export|read|for|printf)\b[^\n;&|]*\bLINENO\b"
 )
-BRACKETS = re.compile(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
+BRACKETS = late_pattern(r"\\.|'[^']*'|(?<![^\s;])#[^\n]*|[$<>]\(|[()]", re.DOTALL)
 """What opens and closes, and what stands for nothing else; substitutions are also made between double quotes."""
-NAMES_HIGH = re.compile(r"(?<![\w.$/-])[1-9]\d(?=[<>])|(?<=[<>]&)[1-9]\d(?!\d)")
+NAMES_HIGH = late_pattern(r"(?<![\w.$/-])[1-9]\d(?=[<>])|(?<=[<>]&)[1-9]\d(?!\d)")
 """A descriptor of two digits that is opened or used: from 10 on bash keeps its own while it runs a text."""
-TRACES = re.compile(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
-BREAKS_INTEGRATION = re.compile(
+TRACES = late_pattern(r"\bxtrace\b|\bset\b[^\n;&|]*\s-\w*x")
+BREAKS_INTEGRATION = late_pattern(
     r"\b(?:trap|source|eval|enable|declare|typeset|function|builtin|command)\b|(?:^|[\s;&|({])\.\s|\.\s*\("
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from toolyard.bash.session.command_text import (
     sets_exit_trap,
 )
 from toolyard.bash.session.shell_integration import Evaluation
+from toolyard.core.regexes import late_pattern
 from toolyard.errors import ShellError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolyard.process.private_folders import PrivateFolder
 
 
-LAST_STATUS = re.compile(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
+LAST_STATUS = late_pattern(r"\$\{?\?|\bexit\s*(?:$|[;&|\n])")
 SPARE = 250
 """A descriptor that hardly anybody uses."""
 UNKNOWN_SIZE = 1 << 62

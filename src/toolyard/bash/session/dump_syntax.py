@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from toolyard.bash.session.command_text import quoted
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-HEAD = re.compile(rb"declare -([-A-Za-z]+) ([A-Za-z_][A-Za-z0-9_]*)(=|\n|\Z)")
-DOUBLE = re.compile(rb'"((?:[^"\\$`]++|\\["\\$`])*+)"')
-ANSI = re.compile(rb"\$'((?:[^'\\]++|\\[abeEfnrtv\\'\"?]|\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,2})*+)'")
-KEY = re.compile(rb"[^\s\]\[\"'$`\\]+")
-NUMBER = re.compile(rb"\d{1,9}")
-ESCAPE = re.compile(rb"\\([abeEfnrtv\\'\"?]|[0-7]{1,3}|x[0-9A-Fa-f]{1,2})")
+HEAD = late_pattern(rb"declare -([-A-Za-z]+) ([A-Za-z_][A-Za-z0-9_]*)(=|\n|\Z)")
+DOUBLE = late_pattern(rb'"((?:[^"\\$`]++|\\["\\$`])*+)"')
+ANSI = late_pattern(rb"\$'((?:[^'\\]++|\\[abeEfnrtv\\'\"?]|\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,2})*+)'")
+KEY = late_pattern(rb"[^\s\]\[\"'$`\\]+")
+NUMBER = late_pattern(rb"\d{1,9}")
+ESCAPE = late_pattern(rb"\\([abeEfnrtv\\'\"?]|[0-7]{1,3}|x[0-9A-Fa-f]{1,2})")
 NAMED = ((b"a", b"\a"), (b"b", b"\b"), (b"e", b"\x1b"), (b"E", b"\x1b"), (b"f", b"\f"), (b"n", b"\n"), (b"r", b"\r"))
 CONTROLS = dict((*NAMED, (b"t", b"\t"), (b"v", b"\v")))
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from toolyard.bash.session.command_text import quoted
 from toolyard.bash.session.dump_syntax import Variable, read_declarations
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,13 +32,13 @@ DUMP = rb"""\unset -f builtin
 } >|@FILE@ 2>/dev/null
 """
 """What a shell prints of itself; only the first part is taken over, the rest is told to people."""
-OF_BASH = re.compile(
+OF_BASH = late_pattern(
     rb"_|BASH.*|COMP_.*|COPROC|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HIST.*|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|MAIL.*"
     rb"|MAPFILE|OLDPWD|OPT(?:ARG|ERR|IND)|OSTYPE|PIPESTATUS|PPID|PS\d|PWD|RANDOM|READLINE_.*|REPLY|SECONDS|SHELLOPTS"
     rb"|SHLVL|SRANDOM|UID|COLUMNS|LINES|TERM|IGNOREEOF|TIMEFORMAT|TMOUT"
 )
 """Variables that every bash has of its own."""
-OBEYED = re.compile(
+OBEYED = late_pattern(
     rb"PATH|CDPATH|ENV|IFS|PROMPT_COMMAND|FIGNORE|GLOBIGNORE|EXECIGNORE|INPUTRC|FPATH|FCEDIT|HOME|SHELL|TMPDIR|XDG_.*"
     rb"|GIT_.*|SSH_.*|LD_.*|DYLD_.*|GLIBC_.*|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*|PYTHON.*|PYTEST_.*|PIP_.*|UV_.*"
     rb"|POETRY_.*|NODE_.*|NPM_.*|npm_.*|PNPM_.*|pnpm_.*|YARN_.*|COREPACK_.*|DENO_.*|BUN_.*"
@@ -56,11 +57,11 @@ SHELL_OPTIONS = frozenset({
     "nullglob", "xpg_echo",
 })  # fmt: skip
 """Options that only change how a line is read, of `set -o` and of `shopt`."""
-UMASK = re.compile(rb"0?[0-7]{3,4}")
-FUNCTION = re.compile(rb"^declare -f\S* (\S+)$", re.MULTILINE)
-ALIAS = re.compile(rb"^alias (?:-- )?([^=\s]+)=", re.MULTILINE)
-TRAP = re.compile(rb"^trap -- (.*) (\S+)$", re.MULTILINE)
-WORD = re.compile(rb"\w+")
+UMASK = late_pattern(rb"0?[0-7]{3,4}")
+FUNCTION = late_pattern(rb"^declare -f\S* (\S+)$", re.MULTILINE)
+ALIAS = late_pattern(rb"^alias (?:-- )?([^=\s]+)=", re.MULTILINE)
+TRAP = late_pattern(rb"^trap -- (.*) (\S+)$", re.MULTILINE)
+WORD = late_pattern(rb"\w+")
 MOST_TOLD = 1 << 20
 """Whoever runs beside a shell can write what it tells, and we have better things to do than to read it."""
 MOST_SHOWN, LONGEST_SHOWN = 24, 200

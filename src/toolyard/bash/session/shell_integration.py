@@ -21,6 +21,7 @@ from toolyard.bash.session.command_text import (
 )
 from toolyard.bash.session.control_channel import EVAL_PROBE, PROBE, ShellGone
 from toolyard.bash.session.handover import DUMP, MOST_TOLD, TRAP
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -355,11 +356,11 @@ fi
 """
 """A signal that was skipped with the rest stays pending, and would end every later `wait` at once. So it is sent again,
 when it means nothing; and the last line waits for nothing."""
-EXIT_WORD = re.compile(rb"\bexit\b(?!\s+(?!1\b)\d+\b)")
+EXIT_WORD = late_pattern(rb"\bexit\b(?!\s+(?!1\b)\d+\b)")
 """An `exit` that may be with status 1."""
 WHOLE = b"# this is all of it\n"
 """The last line of a saved state; one without it was cut short and is not used."""
-ENDS_SHELLS = re.compile(rb"^(?:set -o onecmd|declare -\S+ PROMPT_COMMAND=.*)\n", re.MULTILINE)
+ENDS_SHELLS = late_pattern(rb"^(?:set -o onecmd|declare -\S+ PROMPT_COMMAND=.*)\n", re.MULTILINE)
 """With that the next shell might end as the last one did, before it has run anything."""
 
 

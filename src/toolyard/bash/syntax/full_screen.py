@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from toolyard.bash.syntax.reading import SimpleCommand
 
 EDITORS = frozenset({"hx", "joe", "mcedit", "micro", "nano", "nvim", "pico", "vi", "view", "vim", "vimdiff"})
 MONITORS = frozenset({"atop", "btop", "htop", "top", "watch"})
-NAMED = re.compile(rf"\b(?:{'|'.join(sorted(EDITORS | MONITORS))})\b")
+NAMED = late_pattern(rf"\b(?:{'|'.join(sorted(EDITORS | MONITORS))})\b")
 NEEDS_A_TERMINAL = "needs a terminal, and there is none here; nothing was run"
-WORKS_ALONE = re.compile(r"-(?:[bcEehsVv]|es|Es|bn\d*)|--(?:batch|cmd|headless|help|version)\b.*|\+.+")
+WORKS_ALONE = late_pattern(r"-(?:[bcEehsVv]|es|Es|bn\d*)|--(?:batch|cmd|headless|help|version)\b.*|\+.+")
 """Options with which such a program does its work by itself and ends."""
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from toolyard.core.arguments.steps import TooManySteps
 from toolyard.core.json_values import brief
+from toolyard.core.regexes import late_pattern
 
 # The engine takes a fiftieth of a second to import, and most schemas have no pattern.
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it does so elsewhere than once, at the beginning of the text."""
 
 
-PARTS = re.compile(
+PARTS = late_pattern(
     r"""(?P<comment>\(\?\#[^)]*\))
       | \\k<(?P<name>\w+)> | \(\?P=(?P<python_name>\w+)\)
       | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
@@ -120,7 +121,7 @@ PARTS = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-CLASS_PARTS = re.compile(
+CLASS_PARTS = late_pattern(
     r"(\\[wdsWDS]|\\[pP]\{[^{}]*\})-(?!\])|\\(.)|(?P<named>\[:\^?[a-z]+:\])|(?P<operator>[\[&~])|[^\\]", re.DOTALL
 )
 CONTROLS = {"0": r"\x00", "a": r"\x07", "Z": r"\z"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.regexes import late_pattern
 from toolyard.core.schema_parts import parts
 from toolyard.core.tool import JsonInput, TextInput
 from toolyard.core.wire.wire_schemas import (
@@ -102,7 +103,7 @@ class _Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Objects need `properties`, arrays need `items`, and patterns are of a dialect without lookaround."""
 
 
-_LOOKAROUND = re.compile(r"\(\?<?[=!]")
+_LOOKAROUND = late_pattern(r"\(\?<?[=!]")
 
 _OPENAI_CHAT = _Rules(
     receiver="OpenAI Chat",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.core.regexes import late_pattern
 from toolyard.errors import CannotStart
 from toolyard.files.working_folder import working_folder
 from toolyard.kinds.bash_script.schema import BashSchema, BashSchemas, SchemaFault, parse_schema
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 SCHEMA_LIMIT = 1 << 20
 SCHEMA_VARIABLES = {"AGENT_TOOL_PYTHON": sys.executable, "LC_ALL": "C"}
 """A schema is kept by the content of its file, so the user's language must not matter; bash also starts sooner."""
-SCHEMA_SUBCOMMAND = re.compile(
+SCHEMA_SUBCOMMAND = late_pattern(
     r"""["']?\bschema["']?[ \t]*[)|] | ={1,2}[ \t]*["']?schema\b | ^[ \t]*schema[ \t]*\(\)""", re.VERBOSE | re.MULTILINE
 )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.core.content import ImagePart
 from toolyard.core.json_values import cut
+from toolyard.core.regexes import late_pattern
 from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Plan, ToolResult
 from toolyard.errors import ProcessError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.files.workers import FileWorkers
     from toolyard.process.json_rpc import RpcAnswer
 
-PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
+PATCHED = late_pattern(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
 LONGEST_PREVIEW = 20_000
 LONGEST_DIFF = 4_000
 """Of what a result shows of a change, in characters; whoever shows it to people has the whole."""

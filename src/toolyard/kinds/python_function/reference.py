@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from toolyard.config.document import Document, read_document
 from toolyard.core.problems import Problem
+from toolyard.core.regexes import late_pattern
 from toolyard.plugins.acquire.git_reference import GitReference, git_entry, wrong_keys
 from toolyard.plugins.kind import DESCRIPTOR, Named, Reference
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolyard.files.door import Door
     from toolyard.plugins.kind import Scope
 
-DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+DOTTED = late_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 KEYS = ("path", "git", "ref", "subdirectory", "entry")
 SCRIPTS = (".bash", ".sh")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 Protocol = Literal["file", "https", "http", "ssh", "git"]
 REMOTE: dict[str, Protocol] = {"https": "https", "http": "http", "ssh": "ssh", "git": "git", "git+ssh": "ssh"}
-SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
+SCHEME = late_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+HELPER = late_pattern(r"[A-Za-z0-9+.-]*::")
 """`ext::`, `fd::` and their like name a program that git would run."""
-SCP_LIKE = re.compile(r"(?:([^@/:]+)@)?(\[[0-9A-Fa-f:.]+\]|[^/:]+):(.*)")
-HOST = re.compile(r"(?!-)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]")
-USER = re.compile(r"(?!-)[A-Za-z0-9._~!$&'()*+,;=:%-]*")
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
-BAD_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|[./]$")
+SCP_LIKE = late_pattern(r"(?:([^@/:]+)@)?(\[[0-9A-Fa-f:.]+\]|[^/:]+):(.*)")
+HOST = late_pattern(r"(?!-)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]")
+USER = late_pattern(r"(?!-)[A-Za-z0-9._~!$&'()*+,;=:%-]*")
+COMMIT = late_pattern(r"[0-9a-f]{7,64}")
+BAD_IN_REF = late_pattern(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|[./]$")
 
 
 class GitReference(msgspec.Struct, frozen=True, kw_only=True):

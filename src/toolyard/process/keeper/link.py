@@ -246,9 +246,9 @@ class KeeperLink:
                 if self.sandbox:
                     self.sandbox.was_entered = True
                 if self.sandbox and keeper.proxy_listener:
-                    self.sandbox.serve_proxy(keeper.proxy_listener)
+                    self.sandbox.connections.serve_proxy(keeper.proxy_listener)
                 if self.sandbox and keeper.supervision:
-                    self.sandbox.supervise(*keeper.supervision)
+                    self.sandbox.connections.supervise(*keeper.supervision)
                 return keeper
 
     def _begin(self) -> KeeperProcess:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.regexes import late_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,8 +20,8 @@ PORTS = (80, 443)
 """What a host without a port means."""
 SAFE_PORT = 443
 """Where whoever answers has to prove its name."""
-ENTRY = re.compile(r"(?P<any>\*\.)?(?P<host>\[[^\]]+\]|[^:*\s/]+)(?::(?P<port>\d{1,5}))?")
-NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+ENTRY = late_pattern(r"(?P<any>\*\.)?(?P<host>\[[^\]]+\]|[^:*\s/]+)(?::(?P<port>\d{1,5}))?")
+NAME = late_pattern(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 CARRIES_IPV4 = {
     ipaddress.ip_network("64:ff9b::/96"): 0,
     ipaddress.ip_network("2002::/16"): 80,

@@ -124,8 +124,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     def sealed(self) -> set[str]:
         """Of what is guarded that which nothing can be written below."""
-        writable = [path for path, access in self.rules.items() if access == "write"]
-        return {path for path in self.guards() if not any(is_inside(inner, path) for inner in writable)}
+        above_writable: set[str] = set()
+        for path in [path for path, access in self.rules.items() if access == "write"]:
+            while path not in above_writable:
+                above_writable.add(path)
+                path = os.path.dirname(path)
+        return {path for path in self.guards() if path not in above_writable}
 
     def looking(self) -> Layout:
         """The same with nothing to write, and so nothing to guard."""

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import TYPE_CHECKING
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.secrets import facts_of, list_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECRET_NAME = re.compile(
+SECRET_NAME = late_pattern(
     r"(?i)(?:^|[._-])(?:access|auth|refresh|api|id)?[._-]?"
     r"(?:credentials?|creds?|tokens?|secrets?|passwords?|passwd|passphrase|apikeys?|private[._-]?key)(?:[._-]|$)"
 )
-KEY_NAME = re.compile(r"(?i)id_[a-z0-9_]+|.*\.(?:key|pem|p12|pfx|p8|jks|keystore|kdbx|ppk)")
+KEY_NAME = late_pattern(r"(?i)id_[a-z0-9_]+|.*\.(?:key|pem|p12|pfx|p8|jks|keystore|kdbx|ppk)")
 """What holds a key, unless others may read it: then it is a certificate, or a key of no worth."""
-NO_SECRET = re.compile(
+NO_SECRET = late_pattern(
     r"(?i).*\.(?:pub|crt|c|h|cc|cpp|go|rs|py|pyi|pyc|js|mjs|cjs|ts|tsx|jsx|map|lua|vim|el|rb|pl|sh|fish|zsh|bash|md|rst"
     r"|html|css|svg|png|so|a|o|jar|class|wasm|lock|snap|d|desktop|service|socket|1)"
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.hosts import AllowedHosts, is_public, may_be_offered, normal_name
 
 if TYPE_CHECKING:
@@ -30,13 +31,13 @@ MOST_CONNECTIONS = 256
 HEADER_PATIENCE = 30.0
 CONNECT_PATIENCE = 20.0
 PIECE = 1 << 16
-TARGET = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n")
-ABSOLUTE = re.compile(r"http://(\[[^\]/]+\]|[^/:?#@\s]+)(?::(\d{1,5}))?([/?][^\s#]*)?", re.IGNORECASE)
-AUTHORITY = re.compile(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
-HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*\r\n")
+TARGET = late_pattern(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n")
+ABSOLUTE = late_pattern(r"http://(\[[^\]/]+\]|[^/:?#@\s]+)(?::(\d{1,5}))?([/?][^\s#]*)?", re.IGNORECASE)
+AUTHORITY = late_pattern(r"(\[[^\]]+\]|[^:\s]+):(\d{1,5})")
+HEADER = late_pattern(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n\0]*\r\n")
 NOT_PASSED_ON = (b"connection", b"host", b"keep-alive", b"upgrade", b"te", b"trailer")
 NOT_NAMED = "it is not one of the hosts that are allowed: name it in sandbox.hosts"
-NOT_IN_A_PHRASE = re.compile(r"[^ -~]")
+NOT_IN_A_PHRASE = late_pattern(r"[^ -~]")
 LOOKUPS_AT_ONCE = 4
 """Each holds one of the few threads that the application has for such things."""
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import deque
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +19,15 @@ from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.plain_text import printable
 from toolyard.files.write_times import OpenSpan
-from toolyard.process.cgroups import ControlGroup, kernel_version
+from toolyard.process.cgroups import ControlGroup
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
 from toolyard.process.keeper.file_guards import SEPARATOR
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
+from toolyard.process.sandbox.backends.bubblewrap import private_git_folders
+from toolyard.process.sandbox.backends.limits import SandboxLimits
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
+from toolyard.process.sandbox.connections import Connections
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
@@ -35,30 +36,22 @@ from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.packages.caches import make_cache_folder
-from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
+from toolyard.process.sandbox.policy import SandboxReport
 from toolyard.process.sandbox.replaced_files import ReplacedFiles
-from toolyard.process.sandbox.self_test.cache import SelfTest
+from toolyard.process.sandbox.self_test.choice import BackendChooser
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, stamp
-from toolyard.process.waiting import run_shielded
+from toolyard.process.waiting import in_slices, run_shielded
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from toolyard.core.reach import Kept, Reach
-    from toolyard.core.sandbox_properties import SandboxProperty
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
-    from toolyard.process.sandbox.policy import Backend, SandboxPolicy
-    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
-    from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
-
-
-MOST_REMEMBERED = 32
-"""How many of the refused connections are told again."""
+    from toolyard.process.sandbox.policy import Backend, BackendChoice, SandboxPolicy
 
 
 class Sandbox:
@@ -72,10 +65,8 @@ class Sandbox:
         self._owns_common = common is None
         self._layout: Layout | None = None
         self._walk = RepositoryWalk()
-        self._test: SelfTest | None = None
-        self._failed: dict[Backend, str] = {}
+        self._chooser = BackendChooser(policy)
         self._tried_again: set[Backend] = set()
-        self._choice: BackendChoice | None = None
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
         self._watch_nothing()
@@ -104,17 +95,10 @@ class Sandbox:
         """How much it keeps, likewise."""
         self._of_packages: tuple[dict[bytes, bytes], dict[bytes, bytes]] | None = None
         """Variables as they were given, and those of package managers for them."""
-        self._proxies: list[Proxy] = []
-        self._supervisors: list[ConnectSupervisor] = []
-        self._refused_sockets: deque[str] = deque(maxlen=MOST_REMEMBERED)
-        self._refusals = 0
-        self._refused: deque[ConnectionAttempt] = deque(maxlen=MOST_REMEMBERED)
+        self.connections = Connections(policy.hosts)
+        """Those that children inside may have, and wanted."""
         self.was_entered = False
         """Whether a keeper was in it, so that it can be built here."""
-        self.on_decision: Callable[[ConnectionAttempt], None] | None = None
-        """Hears who was reached, or was not, where hosts are named."""
-        self.ask_host: AskHost | None = None
-        """Asks about a host that is not named; without it such a host is refused."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sandbox) and (self.policy, self.paths) == (other.policy, other.paths)
@@ -156,7 +140,7 @@ class Sandbox:
     def _find_kept(self, choice: BackendChoice, layout: Layout) -> Kept:
         if choice.backend is None:
             return "not"
-        return "wholly" if self._is_complete(choice.held) and not layout.unguarded else "partly"
+        return "wholly" if self._chooser.is_complete(choice.held) and not layout.unguarded else "partly"
 
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
@@ -176,18 +160,11 @@ class Sandbox:
 
     @property
     def is_chosen(self) -> bool:
-        return self._choice is not None
+        return self._chooser.is_chosen
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""
-        if self._choice:
-            return True
-        for backend in self.policy.backends:
-            if not self._self_test().knows(backend):
-                return False
-            if self._is_complete(self._held(backend)):
-                return True
-        return True
+        return self._chooser.is_known()
 
     def is_stale(self) -> bool:
         """Whether it was built around files that others have replaced since, which then are not protected any more."""
@@ -215,8 +192,7 @@ class Sandbox:
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
-        self._choice = self._choice or self._choose()
-        return self._choice
+        return self._chooser.choice()
 
     def refusal(self) -> str | None:
         """Why nothing may be run: something is required that no backend keeps, or it is not known what is required."""
@@ -224,7 +200,14 @@ class Sandbox:
             return self.policy.damaged
         if self.layout.open_roots and not self.is_missing:
             return f"tools could write what is run outside of their sandbox: {', '.join(self.layout.open_roots)}"
-        return self._unmet(self.choose()) if self.policy.mode == "require" else None
+        return self._unmet() if self.policy.mode == "require" else None
+
+    def _unmet(self) -> str | None:
+        if reason := self._chooser.unmet():
+            return reason
+        is_wanted = "protected" in self.policy.properties and "protected" not in self.policy.given_up
+        unguarded = ", ".join(self.layout.unguarded)
+        return f"this cannot be protected by the sandbox: {unguarded}" if unguarded and is_wanted else None
 
     def rule_out(self, backend: Backend, reason: str) -> None:
         """A backend that passed the self-test could not be started here: go on with the next.
@@ -232,8 +215,7 @@ class Sandbox:
         The first time it is only laid out anew: what it was to hide or to guard may just have been removed.
         """
         if backend in self._tried_again:
-            self._failed[backend] = reason
-            self._choice = None
+            self._chooser.rule_out(backend, reason)
             return
         self._tried_again.add(backend)
         self._layout = None
@@ -263,15 +245,15 @@ class Sandbox:
         choice = self.choose()
         if reason := self.refusal():
             raise NoSandbox(reason)
-        if choice.backend is None and self._failed:
+        if choice.backend is None and self._chooser.failed:
             # The self-test says that there is one: to go on without would leave that to whoever made it fail.
-            raise NoSandbox(f"the sandbox cannot be built: {'; '.join(self._failed.values())}")
+            raise NoSandbox(f"the sandbox cannot be built: {'; '.join(self._chooser.failed.values())}")
         if choice.backend is None:
             return None
         if choice.backend != "landlock":
             self._make_mount_points()
             self._exchange(at_end=True)  # a keeper that was lost may have left something
-        support = self._self_test().support
+        support = self._chooser.support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
         has_mounts = choice.backend != "landlock"
         self._git_folders = private_git_folders(self.layout, self.folder(), self.common) if has_mounts else []
@@ -300,41 +282,6 @@ class Sandbox:
     def cleanup_file(self) -> str:
         """Names what to remove if we are killed."""
         return CleanupRecord(self.folder().path).file
-
-    def serve_proxy(self, listener: socket.socket) -> None:
-        """Answer those inside who want to reach a host."""
-        from toolyard.process.sandbox.hosts import AllowedHosts
-        from toolyard.process.sandbox.proxy import Proxy
-
-        self._proxies.append(Proxy(AllowedHosts(self.policy.hosts), self._on_decision, self.ask_host))
-        self._proxies[-1].start(listener.dup())
-
-    def supervise(self, listener: int, netlink: int) -> None:
-        """Connect sockets of the inside for those inside."""
-        from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
-
-        self._supervisors.append(ConnectSupervisor(listener, netlink, self._refused_sockets.append))
-
-    def take_refused_sockets(self) -> list[str]:
-        """The sockets of others that somebody inside wanted to reach since this was last asked."""
-        return [self._refused_sockets.popleft() for _ in range(len(self._refused_sockets))]
-
-    @property
-    def refused_hosts(self) -> int:
-        """How many connections to hosts were refused so far."""
-        return self._refusals
-
-    def refusals_since(self, count: int) -> list[ConnectionAttempt]:
-        """The latest of them, after that many."""
-        missing = self._refusals - count
-        return list(self._refused)[-missing:] if missing > 0 else []
-
-    def _on_decision(self, attempt: ConnectionAttempt) -> None:
-        if not attempt.allowed:
-            self._refusals += 1
-            self._refused.append(attempt)
-        if self.on_decision:
-            self.on_decision(attempt)
 
     def environment_inside(
         self, confinement: Confinement, env: Mapping[bytes, bytes], *, proxy_port: int | None = None
@@ -399,19 +346,47 @@ class Sandbox:
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
+        moved: dict[str, str] = {}
+        if self._is_in_use:
+            for some in self._sweep_steps(at_end=at_end):
+                moved |= some
+        if self._is_in_use and at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
+            self._exchange(at_end=True, with_modules=self._is_alone())
+        return moved
+
+    async def sweep_after_call(self) -> dict[str, str]:
+        """The same, however much there is, without holding up the event loop.
+
+        A call that ends meanwhile waits and looks for itself: what it made may be where this one has looked already.
+        """
         if not self._is_in_use:
             return {}
+        moved: dict[str, str] = {}
+        async with self._sweeping:
+            try:
+                await in_slices(self._sweep_steps(), moved)
+            except asyncio.CancelledError:
+                self._put_aside |= moved  # the next one tells of it, and goes on
+                raise
+        return moved
+
+    @cached_property
+    def _sweeping(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
+    def _sweep_steps(self, *, at_end: bool = False) -> Generator[dict[str, str], None, None]:
         self._events.hear()
         self._catch_up()
         moved, self._put_aside = self._put_aside, {}
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
-        moved |= self._nested.sweep(at_end=at_end) if self._nested else {}
-        self.common.made_repositories |= self._walk.made
-        if at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
-            self._exchange(at_end=True, with_modules=self._is_alone())
-        return moved
+        yield moved
+        if self._nested:
+            try:
+                yield from self._nested.sweep_steps(at_end=at_end)
+            finally:
+                self.common.made_repositories |= self._walk.made
 
     def _is_alone(self) -> bool:
         """Whether no other application works in the same folders."""
@@ -453,16 +428,10 @@ class Sandbox:
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
-        supervisors, self._supervisors = self._supervisors, []
-        for supervisor in supervisors:
-            supervisor.close()
-        proxies, self._proxies = self._proxies, []
-        for proxy in proxies:
-            await proxy.aclose()
+        await self.connections.aclose()
         steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
         steps += [self._mount_points.remove] if self._mount_points else []
-        # What comes from inside may take long to be looked over.
-        is_done = await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
+        is_done = await run_shielded(self._end(*steps))
         self._is_in_use = False
         if self._folder:
             if is_done:  # else whoever comes next goes on with it
@@ -473,6 +442,13 @@ class Sandbox:
         self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
+
+    async def _end(self, *steps: Callable[[], object]) -> bool:
+        """Take the last steps, after a sweep that is under way; whether all were done."""
+        if not self._is_in_use or not self._worked_in():
+            return run_each(*steps)
+        async with self._sweeping:  # what comes from inside may take long to be looked over
+            return await asyncio.to_thread(run_each, *steps)
 
     def _watch_nothing(self) -> None:
         self._events = FolderEvents()
@@ -557,64 +533,3 @@ class Sandbox:
     def _worked_in(self) -> list[str]:
         """The folders of the workspace that can be written."""
         return [real for path in self.paths.workspace if self.layout.access(real := os.path.realpath(path)) == "write"]
-
-    def _choose(self) -> BackendChoice:
-        best: Backend | None = None
-        held: tuple[SandboxProperty, ...] = ()
-        passed_over: dict[Backend, str] = {}
-        for backend in self.policy.backends:
-            found = self._held(backend)
-            if len(found) > len(held):
-                best, held = backend, found
-            if self._is_complete(held):
-                break
-            passed_over[backend] = self._why_not(backend)
-        reasons = {backend: reason for backend, reason in passed_over.items() if backend != best}
-        return BackendChoice(backend=best, held=held, passed_over=reasons)
-
-    def _unmet(self, choice: BackendChoice) -> str | None:
-        wanted = [name for name in self.policy.properties if name not in self.policy.given_up]
-        if missing := [name for name in wanted if name not in choice.held]:
-            reasons = "; ".join(f"{backend}: {reason}" for backend, reason in choice.passed_over.items())
-            return f"no sandbox here keeps what is required: {', '.join(missing)} ({reasons})"
-        if self.layout.unguarded and "protected" in wanted:
-            return f"this cannot be protected by the sandbox: {', '.join(self.layout.unguarded)}"
-        return None
-
-    def _held(self, backend: Backend) -> tuple[SandboxProperty, ...]:
-        if backend in self._failed or self._self_test().support.lacking(backend):
-            return ()
-        return tuple(name for name in self._self_test().result(backend).held if name not in self.policy.given_up)
-
-    def _is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
-        return len(held) == len(PROPERTIES) - len(self.policy.given_up)
-
-    def _why_not(self, backend: Backend) -> str:
-        if reason := self._failed.get(backend) or self._self_test().support.lacking(backend):
-            return reason
-        tested = self._self_test().result(backend)
-        return (
-            tested.failure or f"it does not keep: {', '.join(name for name in PROPERTIES if name not in tested.held)}"
-        )
-
-    def _self_test(self) -> SelfTest:
-        self._test = self._test or SelfTest()
-        return self._test
-
-
-COUNTED_INSIDE_SINCE = (5, 14)
-"""The kernel that counts the processes of a user namespace by themselves, not with all others of the user."""
-
-
-class SandboxLimits:
-    """Limits on all processes of a sandbox: a control group where we may have one, else a limit that they inherit."""
-
-    def __init__(self, processes: int) -> None:
-        self.processes = processes
-        # A little less than the machine has: whoever fills it is ended by the group, before others are by the kernel.
-        self.group = ControlGroup.of_a_keeper(memory_bytes=memory() // 16 * 15, processes=processes)
-
-    def inherited(self, backend: Backend) -> int | None:
-        """The limit that processes inside must inherit because no group holds it; None where that would do harm."""
-        is_counted_inside = backend != "landlock" and os.geteuid() != 0 and kernel_version() >= COUNTED_INSIDE_SINCE
-        return self.processes if is_counted_inside and not self.group.holds("pids") else None

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.core.regexes import late_pattern
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 BEGINNING = "0" * 64
 """What the first line of all has in the place of the one before."""
-DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.ndjson")
+DAY_FILE = late_pattern(r"\d{4}-\d\d-\d\d\.ndjson")
 SEAL = b',"hash":"'
-SEALED = re.compile(rb'\{.*,"seq":(\d+),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}\n', re.DOTALL)
+SEALED = late_pattern(rb'\{.*,"seq":(\d+),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}\n', re.DOTALL)
 USUAL_TAIL = 1 << 16
 """What is read first to find the last line of a file; few lines are longer."""
 ENCODER = msgspec.json.Encoder(enc_hook=str)

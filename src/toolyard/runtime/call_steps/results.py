@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from toolyard.core.content import checked, text_and_attachments
+from toolyard.core.regexes import late_pattern
 from toolyard.core.tool import ToolResult
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from toolyard.runtime.redaction import Redactor
 
 CANCELLED = "The call was cancelled."
-STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ud800-\udfff]")
+STRANGE = late_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ud800-\udfff]")
 """What no plain text has in it."""
-HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+HALF_CHARACTER = late_pattern(r"[\ud800-\udfff]")
 """A byte of a name that is no text, or half a UTF-16 character: nobody whom the text goes to could write it down."""
 ROOM_FOR_A_NOTE = 512
 

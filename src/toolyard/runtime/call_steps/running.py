@@ -22,12 +22,12 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     sandbox, work = ready.sandbox(services), services.sandboxes.get("work")
     if work is None:
         return await ready.tool.run(ready.plan, ready.context)
-    refused_before = sandbox.refused_hosts if sandbox else 0
+    refused_before = sandbox.connections.refused_hosts if sandbox else 0
     await work.exchange_repositories()
     result = await ready.tool.run(ready.plan, ready.context)
     notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
     await work.exchange_repositories()
-    moved = {printable(path): printable(put(to)) for path, to in work.sweep().items()}
+    moved = {printable(path): printable(put(to)) for path, to in (await work.sweep_after_call()).items()}
     notes += [f"[{path} would be obeyed outside the sandbox, so it was {done}]" for path, done in moved.items()]
     notes += work.take_notes()
     return replace(result, text="\n".join([result.text, *notes])) if notes else result
@@ -48,8 +48,8 @@ def explanations(result: ToolResult, ready: ReadyCall, sandbox: Sandbox, refused
     around = CallSurroundings(
         reach=ready.context.reach,
         policy=sandbox.policy,
-        refused=sandbox.refusals_since(refused_before),
-        refused_sockets=sandbox.take_refused_sockets(),
+        refused=sandbox.connections.refusals_since(refused_before),
+        refused_sockets=sandbox.connections.take_refused_sockets(),
         nested=sandbox.layout.nested if has_mounts else {},
         writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
         own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",

@@ -202,7 +202,7 @@ async def test_a_server_of_the_owner_is_not_reached(box, backend, outsider):
     children = box.children(backend)
     outcome = await box.python(children, ATTEMPT, outsider.path)
     assert outcome.stdout.text.strip() == "PermissionError"
-    assert children.sandbox.take_refused_sockets() == [outsider.path]
+    assert children.sandbox.connections.take_refused_sockets() == [outsider.path]
     assert outsider.visitors() == 0
 
 
@@ -277,7 +277,7 @@ async def test_a_socket_that_a_server_left_behind_is_what_it_is_outside(box):
     await box.python(children, left)
     outcome = await box.python(children, ATTEMPT, "left.sock")
     assert outcome.stdout.text.strip() == "ConnectionRefusedError"
-    assert children.sandbox.take_refused_sockets() == []
+    assert children.sandbox.connections.take_refused_sockets() == []
 
 
 async def test_a_server_of_another_sandbox_is_one_of_others(box):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import time
 
+from toolyard.core.regexes import late_pattern
 from toolyard.files.steps import open_folder, walk_from
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
-ENTERED = re.compile(
+ENTERED = late_pattern(
     r"(?:worktrees|(?:worktrees/[^/]+/?)?(?:(?:refs|logs)(?:/.*)?|info|rebase-merge|rebase-apply|sequencer)?)"
 )
 """The folders whose files travel."""

@@ -7,10 +7,10 @@ more of everything than a sandbox can be built of.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolyard.core.regexes import late_pattern
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_of
 from toolyard.files.user_folders import SYSTEM_FOLDERS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 
 
-POINTER = re.compile(r"gitdir: (.+)\n?\Z")
+POINTER = late_pattern(r"gitdir: (.+)\n?\Z")
 MOST_NESTED = 128
 """The most repositories and pointers below that are guarded: each takes mounts, and many cost much more than few."""
 NEEDED = ("HEAD", "objects", "refs")

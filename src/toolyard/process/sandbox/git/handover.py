@@ -62,10 +62,10 @@ class ConfigHandover:
         return self._stamps() != self._seen
 
     def has_long_ids(self) -> bool:
-        """Whether objects are named by SHA-256."""
-        return any(
-            (one.section, one.name, one.value) == ("extensions", "objectformat", "sha256")
-            for one in settings_in(text_in(self._outside) or text_in(self._inside))
+        """Whether objects are named by SHA-256; few repositories say anything of that, and only those are read."""
+        text = text_in(self._outside) or text_in(self._inside)
+        return "objectformat" in text.lower() and any(
+            (one.section, one.name, one.value) == ("extensions", "objectformat", "sha256") for one in settings_in(text)
         )
 
     def exchange(self) -> list[str]:

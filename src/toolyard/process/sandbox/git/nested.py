@@ -24,7 +24,7 @@ from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.process.sandbox.folder_events import FolderEvents
 
@@ -84,16 +84,27 @@ class NestedRepositories:
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Put aside what git would run; tells where each went. Nothing that was made or changed is passed over."""
         moved: dict[str, str] = {}
-        for git in self._known.all(self._closed, is_whole=at_end):
-            moved |= self._disarm_or_put_aside(git)
+        for some in self.sweep_steps(at_end=at_end):
+            moved |= some
+        return moved
+
+    def sweep_steps(self, *, at_end: bool = False) -> Generator[dict[str, str], None, None]:
+        """The same by folders and repositories, each a step of its own: somebody else may have a turn in between.
+
+        Whoever stops before the end has the next sweep look at everything.
+        """
+        for _ in self._known.look(self._closed, is_whole=at_end):
+            yield {}
+        for git in self._known.all():
+            moved = self._disarm_or_put_aside(git)
             if git not in self._walk.known:
                 self._walk.made.add(git)
+            yield moved
         if self._looked_elsewhere != self._known.looks:
             self._elsewhere, self._looked_elsewhere = list(self._find_elsewhere()), self._known.looks
         for git in self._elsewhere:
             with contextlib.suppress(TooManyFolders):  # it is the owner's, and stays
-                moved |= {} if self._is_sealed(git) else self._folders.remove_links(git)
-        return moved
+                yield {} if self._is_sealed(git) else self._folders.remove_links(git)
 
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""

@@ -9,6 +9,7 @@ import re
 import stat
 import zlib
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
 from toolyard.process.sandbox.git.outgoing.git_outside import MOST_SECONDS, GitOutside
 from toolyard.process.sandbox.git.outgoing.reachable import ID, Reachable
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.git.git_files import Stamp
 
 
-HALF = re.compile(r"[0-9a-f]{2}")
-REST = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
-PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
-HEADER = re.compile(rb"(?:blob|tree|commit|tag) (\d{1,18})\0")
-COMMIT_FOLLOWS = re.compile(rb"([0-9a-f]+) (?:missing|(\w+) (\d+))\n")
+HALF = late_pattern(r"[0-9a-f]{2}")
+REST = late_pattern(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
+PACK = late_pattern(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
+HEADER = late_pattern(rb"(?:blob|tree|commit|tag) (\d{1,18})\0")
+COMMIT_FOLLOWS = late_pattern(rb"([0-9a-f]+) (?:missing|(\w+) (\d+))\n")
 """A line before an object that git shows."""
 SECONDS_FOR_MODULES = 20
 """Of the processor, that git may look for submodules in new commits; with more to look at they wait till the end."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import PACKED, WasChanged
 
 TYPE_CHECKING = False
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
 
 COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 PART = r"(?!\.)(?:(?!\.\.|@\{)[^\x00-\x20\x7f~^:?*\[\\/])+(?<!\.lock)(?<!\.)"
-NAME = re.compile(rf"refs(?:/{PART})+")
-VALUE = re.compile(rf"{COMMIT}|ref: refs(?:/{PART})+")
-LINE = re.compile(rf"({COMMIT}) (refs/\S+)")
+NAME = late_pattern(rf"refs(?:/{PART})+")
+VALUE = late_pattern(rf"{COMMIT}|ref: refs(?:/{PART})+")
+LINE = late_pattern(rf"({COMMIT}) (refs/\S+)")
 LONGEST_NAME = 1000
 KEPT_AT = "refs/from-sandbox"
 """Below it is what a branch was inside that was changed outside, too, and what it was outside before it went inside."""

@@ -140,21 +140,35 @@ class KnownRepositories:
         """Nobody knows what happened."""
         self._is_lost = True
 
-    def all(self, closed: Callable[[], Collection[str]], *, is_whole: bool = False) -> list[str]:
-        """Each of them, as far as the events were heard; with `is_whole` every folder is looked at."""
-        if is_whole or self._is_lost or time.monotonic() >= self._next_whole:
-            self._look_at_all(closed())
-        elif self._told:
-            self.looks += 1
-            told, self._told = self._told, set()
-            self._look_below([self._paths.pop(number) for number in told], closed())
+    def all(self) -> list[str]:
+        """Each of them, as they were when they were last looked for."""
         return [git for found in self._found.values() for git in found]
 
-    def _look_at_all(self, closed: Collection[str]) -> None:
-        started = time.monotonic()
+    def look(self, closed: Callable[[], Collection[str]], *, is_whole: bool = False) -> Iterator[None]:
+        """Look for them as far as the events were heard, with `is_whole` in every folder; a turn after each folder.
+
+        Whoever stops before the end makes the next look one at all folders.
+        """
+        if is_whole or self._is_lost or time.monotonic() >= self._next_whole:
+            steps = self._look_at_all(closed())
+        elif self._told:
+            told, self._told = self._told, set()
+            steps = self._look_below([self._paths.pop(number) for number in told], closed())
+        else:
+            return
         self.looks += 1
+        is_done = False
+        try:
+            yield from steps
+            is_done = True
+        finally:
+            self._is_lost = self._is_lost or not is_done
+
+    def _look_at_all(self, closed: Collection[str]) -> Iterator[None]:
+        started, spent = time.monotonic(), 0.0
         self._whole_looks += 1
-        self._told, self._found = set(), {}
+        # From here on, whatever is told in between counts for the next look.
+        self._is_lost, self._told, self._found = False, set(), {}
         can_tell = self._events is not None and self._whole_looks >= FOLLOW_AT
         for root in self._roots:
             can_tell = can_tell and self._follow(root) is not None
@@ -164,10 +178,13 @@ class KnownRepositories:
             # Before it is looked at itself, which comes later: nothing can be made there in between unheard.
             for below in (*found.below, *found.late) if can_tell else ():
                 can_tell = can_tell and self._follow(below) is not None
-        self._is_lost = not can_tell
-        self._next_whole = time.monotonic() + max(LOOK_ANYWAY_AFTER, (time.monotonic() - started) * REST)
+            spent += time.monotonic() - started
+            yield
+            started = time.monotonic()
+        self._is_lost = self._is_lost or not can_tell
+        self._next_whole = time.monotonic() + max(LOOK_ANYWAY_AFTER, spent * REST)
 
-    def _look_below(self, waiting: list[str], closed: Collection[str]) -> None:
+    def _look_below(self, waiting: list[str], closed: Collection[str]) -> Iterator[None]:
         """Look at folders in which something happened, and at those below that are not known yet."""
         for _ in range(MOST_NEW):
             if not waiting:
@@ -183,6 +200,7 @@ class KnownRepositories:
             for below in (*found.below, *found.late):
                 if below not in closed and self._follow(below) is not False:
                     waiting.append(below)
+            yield
         self._is_lost = True
 
     def _follow(self, folder: str) -> bool | None:

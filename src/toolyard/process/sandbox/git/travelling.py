@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import PACKED
 from toolyard.process.sandbox.git.outgoing.index_file import read_index
 from toolyard.process.sandbox.git.refs import is_ref, is_value, text_of
@@ -17,26 +19,28 @@ if TYPE_CHECKING:
 
 
 OF_A_WORKTREE = r"(?:worktrees/[^/\x00-\x1f]+/)?"
-HEAD = re.compile(rf"{OF_A_WORKTREE}HEAD")
-INDEX = re.compile(rf"{OF_A_WORKTREE}index")
-SHARED_INDEX = re.compile(rf"{OF_A_WORKTREE}sharedindex\.[0-9a-f]{{40,64}}")
+HEAD = late_pattern(rf"{OF_A_WORKTREE}HEAD")
+INDEX = late_pattern(rf"{OF_A_WORKTREE}index")
+SHARED_INDEX = late_pattern(rf"{OF_A_WORKTREE}sharedindex\.[0-9a-f]{{40,64}}")
 """What an index may go on from; it is read with that one, and never written."""
-LOG = re.compile(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
-POINTER = re.compile(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
+LOG = late_pattern(rf"{OF_A_WORKTREE}logs/[^\x00-\x1f]+")
+POINTER = late_pattern(r"(worktrees/[^/\x00-\x1f]+)/(gitdir|commondir|locked)")
 SHALLOW = "shallow"
-TEXT = re.compile(
+TEXT = late_pattern(
     rf"{OF_A_WORKTREE}(?:[A-Z]+(?:_[A-Z]+)+|info/(?:exclude|attributes|sparse-checkout)"
     r"|(?:rebase-merge|rebase-apply|sequencer)/(?!patch-merge-index)[^\x00-\x1f]+)|description|shallow"
 )
-WORKTREE_REF = re.compile(r"worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+")
-ONLY_INWARDS = re.compile(rf"{OF_A_WORKTREE}config\.worktree")
+WORKTREE_REF = late_pattern(r"worktrees/[^/\x00-\x1f]+/refs/[^\x00-\x1f]+")
+ONLY_INWARDS = late_pattern(rf"{OF_A_WORKTREE}config\.worktree")
 KINDS = (HEAD, INDEX, SHARED_INDEX, LOG, POINTER, TEXT, WORKTREE_REF, ONLY_INWARDS)
+MOST_NAMES = 4096
 UNREADABLE = "?"
 """Before the value of what git could not read, or would be led elsewhere by."""
 
 
+@lru_cache(maxsize=MOST_NAMES)
 def travels(name: str) -> bool:
-    """Whether a file in a git folder is compared at all."""
+    """Whether a file in a git folder is compared at all; asked of the same names on both sides, again and again."""
     return name == PACKED or name.startswith("refs/") or any(kind.fullmatch(name) for kind in KINDS)
 
 

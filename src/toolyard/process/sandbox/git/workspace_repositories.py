@@ -66,7 +66,9 @@ class WorkspaceRepositories:
         With `with_modules` git outside hears of new submodules, too: nothing runs any more that could write there.
         """
         when = {"at_end": at_end, "with_modules": with_modules}
-        notes = [note for one in list(self._exchanges.values()) for note in one.exchange(**when)]
+        # At the end also what was written in place, which `is_due` does not see; else each where it says so itself.
+        due = [one for one in list(self._exchanges.values()) if at_end or one.is_due()]
+        notes = [note for one in due for note in one.exchange(**when)]
         notes += [note for one in self._new_modules() for note in one.exchange(**when)]
         return [*notes, *(self._keep_left() if at_end else ())]
 
@@ -91,7 +93,7 @@ class WorkspaceRepositories:
     def _keep_left(self) -> Iterator[str]:
         """Keep what could not be handed over, since its folder is about to be removed; tells how to get it."""
         for one in self._exchanges.values():
-            left, one.left = one.left, {}
+            left, one.sides.left = one.sides.left, {}
             if not left or self._told_left.get(one.git) == left:
                 continue
             from toolyard.process.sandbox.git.outgoing.recovered import keep_work

@@ -10,6 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from toolyard.core.regexes import late_pattern
 from toolyard.files.plain_text import text_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.co
 UV_FILES = ("/etc/uv/uv.toml", "~/.config/uv/uv.toml")
 NPM_FILES = ("/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "~/.npmrc")
 CARGO_FILES = ("~/.cargo/config.toml", "~/.cargo/config")
-URL = re.compile(r"(?:https?|file)://[^\s\"'|,\]]+")
-SETTING = re.compile(r"^\s*[\"']?([@\w:./-]+)[\"']?\s*=\s*(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+URL = late_pattern(r"(?:https?|file)://[^\s\"'|,\]]+")
+SETTING = late_pattern(r"^\s*[\"']?([@\w:./-]+)[\"']?\s*=\s*(.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 """A line of an INI or TOML file, with those that go on with its value."""
 PIP_SETTINGS = {"index-url": "PIP_INDEX_URL", "extra-index-url": "PIP_EXTRA_INDEX_URL", "find-links": "PIP_FIND_LINKS"}
 UV_SETTINGS = {"index-url": "UV_INDEX_URL", "extra-index-url": "UV_EXTRA_INDEX_URL", "url": "UV_INDEX"}

@@ -8,6 +8,8 @@ import socket
 import struct
 from typing import TypeAlias
 
+from toolyard.core.regexes import late_pattern
+
 Bound: TypeAlias = tuple[int, int]
 """The number of the file that a socket is bound to, of which the kernel tells 32 bits, and the device that it is on."""
 REQUEST, DUMP, DONE, ERROR, BY_FAMILY = 0x1, 0x300, 3, 2, 20
@@ -19,7 +21,7 @@ SOCK_DIAG = 4
 """The netlink protocol that tells of sockets."""
 KERNEL = 0
 """Its number among those who send."""
-MOUNT = re.compile(r"^mnt_id:\s*(\d+)", re.MULTILINE)
+MOUNT = late_pattern(r"^mnt_id:\s*(\d+)", re.MULTILINE)
 
 
 def bound_in(netlink: socket.socket, number: int) -> set[Bound]:

@@ -11,6 +11,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from toolyard.core.regexes import late_pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,16 +27,17 @@ FILE, PROGRAM, LINK, MODULE, FOLDER = (
     mode.to_bytes(4, "big") for mode in (0o100644, 0o100755, 0o120000, 0o160000, 0o040000)
 )
 """A folder is one entry where the index itself is sparse."""
+FILES = frozenset((FILE, PROGRAM, LINK, MODULE))
 SPLIT, SPARSE = b"link", b"sdir"
 FORBIDDEN = (b"", b".", b"..", b".git", b"git~1")
-DOUBTFUL = re.compile(
+DOUBTFUL = late_pattern(
     rb"\A\Z|\A/|//|/\Z|(?:\A|[/\\])\.\.?(?:[/\\]|\Z)|\.git|git~1|\xe2\x80|\xe2\x81|\xef\xbb\xbf", re.I
 )
 """What a path has in it that may not be given to git; most have nothing of it."""
 MOST_ENTRIES, LONGEST_NAME, MOST_NAMES = 1_000_000, 4096, 1 << 27
 LONGEST_NUMBER = 8
 """What an index is bounded by, the names by their length together: version 4 writes one in a few bytes."""
-UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+UNSEEN = late_pattern("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Letters that some file systems take no notice of in a name."""
 
 
@@ -67,9 +70,8 @@ class GitIndex(NamedTuple):
     def digest(self) -> str:
         """Of what is staged, whatever git remembers of the files on the disk."""
         digest = hashlib.sha256()
-        for one in self.entries:
-            numbers = one.flags.to_bytes(2, "big") + one.extended.to_bytes(2, "big")
-            digest.update(one.mode + one.id + numbers + one.name + b"\0")
+        for name, flags, extended, id, stat in self.entries:
+            digest.update(b"%b%b%b%b\0" % (stat[MODE], id, (flags << 16 | extended).to_bytes(4, "big"), name))
         return digest.hexdigest()
 
     def objects(self) -> Iterator[str]:
@@ -202,13 +204,13 @@ def check_entries(entries: list[IndexEntry], *, is_sparse: bool) -> None:
     """ValueError for what git would not write, and for what would lead it elsewhere."""
     before: tuple[bytes, int] = (b"", 0)
     folders: set[bytes] = set()
-    for one in entries:
-        name, mode, place = one.name, one.mode, one.place
+    for name, flags, extended, _, stat in entries:
+        mode, place = stat[MODE], (name, flags & STAGE)
         if place <= before or (name == before[0] and not before[1]):
             raise ValueError(f"not in order: {name!r}")
         before = place
-        is_folder = mode == FOLDER and is_sparse and name.endswith(b"/") and bool(one.extended & SKIPPED)
-        if mode not in (FILE, PROGRAM, LINK, MODULE) and not is_folder:
+        is_folder = mode == FOLDER and is_sparse and name.endswith(b"/") and bool(extended & SKIPPED)
+        if mode not in FILES and not is_folder:
             raise ValueError(f"neither a file, a link nor a submodule: {name!r}")
         check_path(name[:-1] if is_folder else name, is_link=mode == LINK)
         above = name.rpartition(b"/")[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.refs import COMMIT, PART
 
 TYPE_CHECKING = False
@@ -83,7 +84,7 @@ IN_A_FOLDER = {
     },
     "sequencer": {"head|abort-safety": rf"(?:{COMMIT})?\n?", "todo": TODO, "opts": SEQUENCER_OPTIONS},
 }
-FOLDER = re.compile(r"((?:worktrees/[^/]+/)?(rebase-merge|rebase-apply|sequencer))/(.+)")
+FOLDER = late_pattern(r"((?:worktrees/[^/]+/)?(rebase-merge|rebase-apply|sequencer))/(.+)")
 
 
 def refused_files(contents: Mapping[str, bytes]) -> set[str]:

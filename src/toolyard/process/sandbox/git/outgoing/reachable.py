@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import zlib
 from collections import deque
 
+from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-LINK = re.compile(rb"(?m)^(?:tree|parent|object) ([0-9a-f]{40}(?:[0-9a-f]{24})?)$")
-HEADER = re.compile(rb"(blob|tree|commit|tag) (\d{1,18})\0")
+ID = late_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+LINK = late_pattern(rb"(?m)^(?:tree|parent|object) ([0-9a-f]{40}(?:[0-9a-f]{24})?)$")
+HEADER = late_pattern(rb"(blob|tree|commit|tag) (\d{1,18})\0")
 LONGEST_HEADER, LONGEST_WITH_LINKS = 64, 1 << 26
 MODULE = b"160000"
 A_MODULE = "a submodule"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from toolyard.core.regexes import late_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-LINE = re.compile(
+LINE = late_pattern(
     rb"(?P<old>[0-9a-f]{40}(?:[0-9a-f]{24})?) (?P<new>[0-9a-f]{40}(?:[0-9a-f]{24})?)"
     rb" [^<>\x00-\x1f\x7f]*<[^<>\x00-\x1f\x7f]*> \d{1,20} [+-]\d{4}(?:\t[^\x00-\x08\x0a-\x1f\x7f]*)?"
 )

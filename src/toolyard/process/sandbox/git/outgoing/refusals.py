@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from toolyard.core.regexes import late_pattern
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import path_of
 from toolyard.process.sandbox.git.outgoing.operations import commits_of, is_of_operation, refused_files
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 LONGEST_TEXT = 1 << 24
-INFO = re.compile(r"(?:worktrees/[^/]+/)?info/.+")
+INFO = late_pattern(r"(?:worktrees/[^/]+/)?info/.+")
 OF_COMMITS = ("refs/heads/", "refs/remotes/", "refs/stash")
 """Refs that git takes for commits without another look."""
 TILL_THE_END = "git outside would step into a new submodule, so it waits until all that runs here has ended"

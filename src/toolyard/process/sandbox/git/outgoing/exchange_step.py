@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import time
 
-from toolyard.process.sandbox.git.git_files import PACKED
-from toolyard.process.sandbox.git.refs import is_ref, packed_in, text_of
+from toolyard.process.sandbox.git.refs import is_ref, text_of
 from toolyard.process.sandbox.git.travelling import HEAD, INDEX, is_commit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolyard.process.sandbox.git.git_files import GitFiles
     from toolyard.process.sandbox.git.outgoing.index_file import GitIndex
 
 
@@ -75,23 +71,3 @@ def is_log_of_nothing(name: str, inner: Mapping[str, bytes], refs: Mapping[str, 
         return of not in refs
     top = "/".join(name.split("/")[:2])
     return name.startswith("worktrees/") and f"{top}/HEAD" not in inner
-
-
-def left_by_name(inside: GitFiles, known: Mapping[str, str]) -> dict[str, str]:
-    """Commits inside that are not known, where not all can be compared: of the branch that is checked out, and packed.
-
-    A file that cannot be read is none.
-    """
-    head = text_of(inside.content("HEAD") or b"")
-    name = head.removeprefix("ref: ")
-    found = packed_in(inside.content(PACKED) or b"")
-    found |= {name: text_of(inside.content(name) or b"")} if is_ref(name) else {"HEAD": head}
-    return {name: value for name, value in found.items() if is_commit(value) and known.get(name) != value}
-
-
-def read_known(file: str) -> dict[str, str]:
-    """What both sides were, as it was written down."""
-    with contextlib.suppress(OSError, ValueError), open(file, encoding="ascii") as text:
-        known = json.load(text)
-        return known if isinstance(known, dict) else {}
-    return {}

@@ -1,14 +1,17 @@
-"""A star stands for any text, and a rule of stars takes no longer than the text is long."""
+"""A star stands for any text, in time in proportion to it; and a pattern is compiled when it is first used."""
 
 from __future__ import annotations
 
+import importlib
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.core.globs import star_pattern
+import toolyard
+from toolyard.core.regexes import LatePattern, late_pattern, star_pattern
 from toolyard.permissions.decide import text_pattern
 from toolyard.permissions.paths import PathIndex
 from toolyard.permissions.patterns import as_word, fits
@@ -50,3 +53,31 @@ def test_a_long_number_in_a_script_that_is_none_is_answered():
     """With two ways to split each row of digits, it would take minutes."""
     assert AWK_TOKEN.match("0" * 300_000 + "x") is None
     assert AWK_TOKEN.match("1.5e3;")["number"] == "1.5e3"
+
+
+def test_a_late_pattern_is_compiled_when_something_is_first_asked_of_it():
+    wrong = late_pattern("(")
+
+    with pytest.raises(re.error):
+        wrong.match("")
+
+
+@pytest.mark.parametrize(("text", "flags", "searched"), [("a+", re.IGNORECASE, "xAAx"), (b"a+", 0, b"xaax")])
+def test_a_late_pattern_answers_as_one_that_was_compiled(text, flags, searched):
+    late, compiled = late_pattern(text, flags), re.compile(text, flags)
+
+    for _ in range(2):  # the second time it has the answer by itself
+        assert late.search(searched).span() == compiled.search(searched).span()
+        assert late.sub(searched[:1], searched) == compiled.sub(searched[:1], searched)
+        assert (late.pattern, late.flags) == (compiled.pattern, compiled.flags)
+
+
+def test_every_late_pattern_of_the_package_can_be_compiled():
+    root = Path(toolyard.__file__).parent
+    files = [file for file in root.rglob("*.py") if " = late_pattern(" in file.read_text()]
+    assert len(files) > 20
+    for file in files:
+        module = importlib.import_module(".".join(("toolyard", *file.relative_to(root).with_suffix("").parts)))
+        for value in vars(module).values():
+            if isinstance(value, LatePattern):
+                assert value.match  # type: ignore[truthy-function]
