@@ -17,7 +17,7 @@ import toolyard
 from owners_git import WRITE, git, inside
 from support import until
 from toolyard.process.private_folders import is_named_in_record
-from toolyard.process.sandbox.git.objects import copy_checked
+from toolyard.process.sandbox.git.outgoing.objects import copy_checked
 
 pytestmark = pytest.mark.anyio
 

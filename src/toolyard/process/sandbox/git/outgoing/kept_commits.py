@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolyard.process.sandbox.git.git_files import GitFiles
-    from toolyard.process.sandbox.git.objects import ObjectHandover
+    from toolyard.process.sandbox.git.outgoing.objects import ObjectHandover
 
 MOST_OF_ONE_NAME = 100
 MOST_OF_A_LOG = 50

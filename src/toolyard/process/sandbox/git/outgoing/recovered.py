@@ -16,7 +16,7 @@ from typing import NamedTuple
 from toolyard.files.plain_text import text_of
 from toolyard.files.removal import remove_tree
 from toolyard.files.user_folders import user_folder
-from toolyard.process.sandbox.git.objects import ObjectHandover
+from toolyard.process.sandbox.git.outgoing.objects import ObjectHandover
 from toolyard.process.sandbox.git.refs import is_ref, packed_in
 from toolyard.process.sandbox.git.travelling import is_commit
 

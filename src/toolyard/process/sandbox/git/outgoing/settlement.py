@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 
 from toolyard.process.sandbox.git.git_files import IsLocked, WasChanged
-from toolyard.process.sandbox.git.objects import ObjectHandover
 from toolyard.process.sandbox.git.outgoing.exchange_step import (
     ExchangeStep,
     checked_out_by,
@@ -25,6 +24,7 @@ from toolyard.process.sandbox.git.outgoing.index_limits import (
     new_objects,
 )
 from toolyard.process.sandbox.git.outgoing.kept_commits import KeptCommits
+from toolyard.process.sandbox.git.outgoing.objects import ObjectHandover
 from toolyard.process.sandbox.git.outgoing.operations import is_of_operation
 from toolyard.process.sandbox.git.outgoing.reflogs import STASH, ids_in, merged_log, stashes_gone, valid_part
 from toolyard.process.sandbox.git.outgoing.refusals import TILL_THE_END, Refusals, wanted_objects

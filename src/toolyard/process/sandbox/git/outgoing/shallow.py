@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolyard.process.sandbox.git.objects import ObjectHandover
+    from toolyard.process.sandbox.git.outgoing.objects import ObjectHandover
 
 MOST_LINES = 10_000
 
