@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mcp.client.session import IncomingMessage
 
     from toolyard.core.tool import CallContext, JsonObject
+    from toolyard.kinds.mcp.listing import McpListing, Offered
     from toolyard.kinds.mcp.streams import HttpStreams
 
 log = logging.getLogger("toolyard.mcp")
@@ -60,8 +61,10 @@ class McpConnection:
         self.busy = 0
         self.retiring = False
         """Whether it ends with the last of its calls, and takes no more."""
-        self.listed: asyncio.Task[None] | None = None
-        """Asks for the server's list for the first time."""
+        self.offered: asyncio.Task[Offered] | None = None
+        """Asks for the server's tools as they are now: again whenever it says that they changed."""
+        self.listed: asyncio.Task[McpListing | None] | None = None
+        """Asks for all that it has; None of one that does not say."""
         self.is_noted = False
         """Whether its end was put down to its server's health."""
         self._server = server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
     from toolyard.files.content_cache import ContentCache
     from toolyard.files.door import Door
+    from toolyard.kinds.mcp.health import ServerLost
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
@@ -47,6 +48,10 @@ class McpDefinition(msgspec.Struct, frozen=True, kw_only=True):
         """What a person lets run when they let the tool run."""
         told = [self.name, self.description, self.schema, self.read_only, self.destructive]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+Offered: TypeAlias = "dict[str, McpDefinition] | ServerLost"
+"""A server's tools by their names, or why it does not say which it has."""
 
 
 class McpResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,17 +140,22 @@ def packages_around(path: str, door: Door) -> Iterator[str]:
         folder = os.path.dirname(folder)
 
 
-async def fetch_listing(client: Client, faults: list[str]) -> McpListing:
-    """Ask a server for everything; `faults` are those that were found in its answers on the way here."""
-    capabilities, info = client.server_capabilities, client.server_info
+async def fetch_tools(client: Client, faults: list[str]) -> list[McpDefinition]:
+    """Ask a server for its tools; `faults` are those that were found in its answers on the way here."""
     found: list[McpDefinition] = []
     faults.clear()
-    if capabilities.tools is not None:
+    if client.server_capabilities.tools is not None:
         for tool in await every(client.list_tools, "tools"):
             definition = definition_of(tool)
             (found if isinstance(definition, McpDefinition) else faults).append(definition)  # type: ignore[arg-type]
+    return found
+
+
+async def fetch_listing(client: Client, faults: list[str], tools: list[McpDefinition]) -> McpListing:
+    """Ask a server for everything beside its tools."""
+    capabilities, info = client.server_capabilities, client.server_info
     return McpListing(
-        tools=found,
+        tools=tools,
         resources=await resources_of(client) if capabilities.resources is not None else [],
         prompts=await prompts_of(client) if capabilities.prompts is not None else [],
         faults=list(faults),

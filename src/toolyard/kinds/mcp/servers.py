@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
+from toolyard.kinds.mcp.pinned import DefinitionChanged
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.interpreter import find_program, why_missing
@@ -15,14 +16,14 @@ from toolyard.process.limits import Limits
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from mcp import Client
 
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext
     from toolyard.kinds.mcp.connection import McpConnection
-    from toolyard.kinds.mcp.listing import McpListing
+    from toolyard.kinds.mcp.listing import McpDefinition, McpListing, Offered
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
     from toolyard.plugins.host import Host
@@ -48,7 +49,7 @@ class ServerConnections:
         self._start_timeout = start_timeout
         self._connections: dict[ConnectionKey, McpConnection] = {}
         self._retired: list[McpConnection] = []
-        self._looking: set[asyncio.Task[None]] = set()
+        self._looking: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     @property
@@ -67,13 +68,24 @@ class ServerConnections:
     def is_local(self) -> bool:
         return isinstance(self.server, McpProgram)
 
-    async def ask(self, work: Callable[[Client], Awaitable[T]], context: CallContext, *, cwd: str, limit: float) -> T:
+    async def ask(
+        self,
+        work: Callable[[Client], Awaitable[T]],
+        context: CallContext,
+        *,
+        cwd: str,
+        limit: float,
+        check: Callable[[Mapping[str, McpDefinition]], None] | None = None,
+    ) -> T:
         """Do something with the server; what it leaves undone is ended before this returns, also when cancelled.
 
-        `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
+        `check` sees the tools that this very process of the server offers, and raises where nothing is to be asked of
+        it. `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
         """
         connection, client = await self._connected(context.reach, cwd, passes_on=context.client is not None)
         try:
+            if check:
+                check(await self._offered(connection))
             answer = await connection.ask(lambda: work(client), context, limit)
             self.health.failures = 0
             return answer
@@ -82,7 +94,11 @@ class ServerConnections:
             connection.retiring = connection.retiring or self.is_local
             raise
         except ServerLost as lost:
+            connection.retiring = True
             self._note(connection, lost)
+            raise
+        except DefinitionChanged:
+            await self._tell_listing(connection)
             raise
         except Exception:
             # Over HTTP it may be that the server has forgotten the session; a new connection costs little.
@@ -95,13 +111,13 @@ class ServerConnections:
     async def listing(self, reach: Reach, cwd: str) -> McpListing:
         """What the server offers, asked by a connection that is for nothing else."""
         from toolyard.kinds.mcp.connection import in_words
-        from toolyard.kinds.mcp.listing import fetch_listing
+        from toolyard.kinds.mcp.listing import fetch_listing, fetch_tools
 
         connection = self._open(reach, cwd)
         try:
             async with asyncio.timeout(self._start_timeout):
-                client = await connection.client(self._start_timeout)
-                return await fetch_listing(client, connection.streams.faults)
+                client, faults = await connection.client(self._start_timeout), connection.streams.faults
+                return await fetch_listing(client, faults, await fetch_tools(client, faults))
         except TimeoutError:
             lost = ServerLost(f"it did not list its tools within {self._start_timeout:g} seconds")
         except ServerLost as error:
@@ -138,15 +154,27 @@ class ServerConnections:
         connection = self._usable(key)
         if connection is None:
             connection = self._connections[key] = self._open(reach, cwd, passes_on=passes_on)
-            connection.listed = self._look_again(connection)
+            self._look_again(connection)
         try:
             client = await connection.client(self._start_timeout)
-            if not self.is_local and connection.listed:  # what headers a call has is in the list of tools
-                await asyncio.wait([connection.listed])
+            if not self.is_local and connection.offered:  # what headers a call has is in the list of tools
+                await asyncio.wait([connection.offered])
             return connection, client
         except ServerLost as lost:
             self._note(connection, lost)
             raise
+
+    async def _offered(self, connection: McpConnection) -> Mapping[str, McpDefinition]:
+        """The tools of the process that a connection leads to; only its first call, or a change, makes this wait."""
+        if connection.offered is None:
+            self._look_again(connection)
+        while (asking := connection.offered) and not asking.done():  # it may have changed again meanwhile
+            await asyncio.wait([asking])
+        offered = asking.result() if asking and not asking.cancelled() else ServerLost("it is not loaded any more")
+        if isinstance(offered, ServerLost):
+            connection.offered = None  # the next call asks again
+            raise offered
+        return offered
 
     def _usable(self, key: ConnectionKey) -> McpConnection | None:
         """The connection for such calls, unless it has ended or is about to."""
@@ -198,25 +226,57 @@ class ServerConnections:
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )
 
-    def _look_again(self, connection: McpConnection) -> asyncio.Task[None]:
+    async def _tell_listing(self, connection: McpConnection) -> None:
+        """Have the tools taken over that a connection offers, which may be others than those of the one before it."""
+        if connection.listed:
+            await asyncio.wait([connection.listed])
+            listing = None if connection.listed.cancelled() else connection.listed.result()
+            if listing and self.on_listing:
+                self.on_listing(listing)
+
+    def _look_again(self, connection: McpConnection) -> None:
         """Ask in the background what the server offers now."""
-        task = asyncio.ensure_future(self._look(connection))
+        connection.offered = self._in_background(self._ask_tools(connection))
+        connection.listed = self._in_background(self._look(connection, connection.offered))
+
+    def _in_background(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
         self._looking.add(task)
         task.add_done_callback(self._looking.discard)
         return task
 
-    async def _look(self, connection: McpConnection) -> None:
-        from toolyard.kinds.mcp.listing import fetch_listing
+    async def _ask_tools(self, connection: McpConnection) -> Offered:
+        from toolyard.kinds.mcp.connection import in_words
+        from toolyard.kinds.mcp.listing import fetch_tools
 
         try:
             client = await connection.client(self._start_timeout)
             async with asyncio.timeout(self._start_timeout):
-                listing = await fetch_listing(client, connection.streams.faults)
-        except (Exception, ProcessError):  # the call that the connection is for is told what is wrong
-            return
+                tools = await fetch_tools(client, connection.streams.faults)
+            return {tool.name: tool for tool in tools}
+        except TimeoutError:
+            return ServerLost(f"it did not list its tools within {self._start_timeout:g} seconds")
+        except ServerLost as lost:
+            return lost
+        except (Exception, ProcessError) as error:
+            return await connection.loss_behind(error) or ServerLost(f"it cannot be listed: {in_words(error)}")
+
+    async def _look(self, connection: McpConnection, asked: asyncio.Task[Offered]) -> McpListing | None:
+        from toolyard.kinds.mcp.listing import fetch_listing
+
+        offered = await asked
+        if isinstance(offered, ServerLost):  # the call that the connection is for is told what is wrong
+            return None
+        try:
+            client = await connection.client(self._start_timeout)
+            async with asyncio.timeout(self._start_timeout):
+                listing = await fetch_listing(client, connection.streams.faults, list(offered.values()))
+        except (Exception, ProcessError):
+            return None
         self.protocol = listing.protocol
         if self.on_listing:
             self.on_listing(listing)
+        return listing
 
     async def _end(self, connection: McpConnection) -> None:
         self._forget(connection)

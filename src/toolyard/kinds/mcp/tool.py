@@ -14,10 +14,11 @@ from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerLost
+from toolyard.kinds.mcp.pinned import DefinitionChanged
 from toolyard.kinds.mcp.reference import McpProgram, fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp import Client
 
@@ -70,12 +71,17 @@ class ServerTool(ABC):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Ask the server; what it reports meanwhile is heard as partial output."""
 
+    def check(self, offered: Mapping[str, McpDefinition]) -> None:  # noqa: B027 - what has no definition has no other
+        """Raise where the server, as it runs now, is not to be asked; `offered` are its tools."""
+
     async def asked(
         self, work: Callable[[Client], Awaitable[ToolResult]], plan: Plan, context: CallContext
     ) -> ToolResult:
-        limit = context.timeout or self.timeout
+        limit, cwd = context.timeout or self.timeout, str(plan.cwd or context.cwd)
         try:
-            return await self.servers.ask(work, context, cwd=str(plan.cwd or context.cwd), limit=limit)
+            return await self.servers.ask(work, context, cwd=cwd, limit=limit, check=self.check)
+        except DefinitionChanged as changed:
+            return self._failed(f"was not called: {changed}", "denied")
         except TimeoutError:
             ended = "\nIts server was ended with it; the next call starts it again." if self.confined else ""
             return self._failed(f"timed out after {seconds(limit)}{ended}", "timeout")
@@ -127,6 +133,8 @@ class McpTool(ServerTool):
         )
         super().__init__(spec, servers)
         self._prefixed: McpTool | None = None
+        self._checked: Mapping[str, McpDefinition] | None = None
+        """The tools of a server that has this one as it is described here."""
 
     @property
     def asked_for(self) -> str:
@@ -146,10 +154,28 @@ class McpTool(ServerTool):
         plan = super().plan(arguments, context)
         return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
 
+    def check(self, offered: Mapping[str, McpDefinition]) -> None:
+        """A call was looked at with the definition that was known then, and runs only with that one, or an allowed one.
+
+        What is known of a server may come from an earlier day, and its program may say something else by now.
+        """
+        if offered is self._checked:
+            return
+        name = self.definition.name
+        now = offered.get(name)
+        if now is None:
+            raise DefinitionChanged("its MCP server does not offer it any more")
+        if now == self.definition:
+            self._pinned.pin(name, self._digest)
+            self._checked = offered
+        elif not self._pinned.allows(now):
+            raise DefinitionChanged(  # what it says now is not repeated here: nobody has allowed it yet
+                "its MCP server describes it in another way than when the call was looked at.\n"
+                "Call it again if it is still what you want, with arguments that fit its definition as it is now."
+            )
+
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import result_of
-
-        self._pinned.pin(self.definition.name, self._digest)  # it was let run as it is now described
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if context.emit:
