@@ -263,7 +263,7 @@ async def test_a_request_that_is_too_large_or_too_slow_is_refused(yard, monkeypa
 
 
 async def test_a_connection_that_says_nothing_is_closed(yard, monkeypatch):
-    monkeypatch.setattr("toolyard.serve.mcp.http.listening.HEADERS_WITHIN", 0.2)
+    monkeypatch.setattr("toolyard.serve.mcp.http.connections.HEADERS_WITHIN", 0.2)
     async with serving(yard.config("shell:command"), yard.folder) as address:
         for start in (b"", b"POST /mcp HTTP/1.1\r\nHost:"):
             reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
