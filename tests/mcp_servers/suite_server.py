@@ -15,7 +15,13 @@ import anyio
 import mcp.types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCError
@@ -287,6 +293,14 @@ async def test_trigger_prompt_change(ask: Ask) -> Any:
         PROMPTS["another_prompt"] = ("A plain prompt.", [])
     await BUS.publish(PromptsListChanged())
     return done(text("changed"))
+
+
+@tool("Tells of a change of a resource to whoever wants to hear of it.", uri={"type": "string"})
+async def test_trigger_resource_change(ask: Ask, uri: str) -> Any:
+    await BUS.publish(ResourceUpdated(uri=uri))
+    if uri in SUBSCRIBED:
+        await ask.context.session.send_resource_updated(uri)
+    return done(text(" ".join(sorted(SUBSCRIBED))))
 
 
 PROMPTS: dict[str, tuple[str, list[str]]] = {

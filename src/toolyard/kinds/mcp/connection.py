@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    EmptyResult,
     Implementation,
     PromptListChangedNotification,
     ResourceListChangedNotification,
+    ResourceUpdatedNotification,
+    SubscribeRequest,
+    SubscribeRequestParams,
     ToolListChangedNotification,
+    UnsubscribeRequest,
+    UnsubscribeRequestParams,
 )
 
 from toolyard.kinds.mcp.asks import ServerAsks
@@ -56,6 +62,7 @@ class McpConnection:
         legacy: bool,
         passes_on: bool,
         on_change: Callable[[McpConnection], object],
+        on_update: Callable[[str], object],
     ) -> None:
         self.streams = streams
         self.busy = 0
@@ -71,7 +78,9 @@ class McpConnection:
         self._legacy = legacy
         self._passes_on = passes_on
         """Whether its calls come from a client that what the server asks can be passed on to."""
-        self._on_change = on_change
+        self._on_change, self._on_update = on_change, on_update
+        self._followed: dict[str, asyncio.Task[None] | None] = {}
+        """Resources whose changes the server tells, with what hears of them where each has a stream of its own."""
         self._calls: list[CallContext] = []
         self._clocks: dict[asyncio.Timeout, float | None] = {}
         """The time limits of all calls; while a person is asked they stand still, with what was left of each."""
@@ -86,6 +95,9 @@ class McpConnection:
     @property
     def has_ended(self) -> bool:
         return self._over.done() or self.streams.ended.is_set()
+
+    def is_of(self, client: Client) -> bool:
+        return self._ready.done() and not self._ready.cancelled() and self._ready.result() is client
 
     async def client(self, within: float) -> Client:
         """The client, when it is connected; `ServerLost` if that fails or takes too long."""
@@ -179,6 +191,8 @@ class McpConnection:
         except BaseException as error:  # whatever breaks in there is this connection's alone
             self._error = error
         finally:
+            for listening in filter(None, self._followed.values()):
+                listening.cancel()
             if not self._ready.done():
                 self._ready.cancel()
             self._over.set_result(None)
@@ -212,9 +226,49 @@ class McpConnection:
             except Exception as error:  # it has no part in calls, which go on
                 log.info("a server's lists are not followed: %s", in_words(error))
 
+    async def follow(self, uri: str) -> None:
+        """Have the server tell of changes of a resource; raises what it says against that."""
+        client = self._ready.result()
+        if uri in self._followed:
+            return
+        if client.session.discover_result is None:
+            await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
+            self._followed[uri] = None
+            return
+        heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = self._followed[uri] = asyncio.ensure_future(self._hear_updates(client, uri, heard))
+        await asyncio.wait({heard, task}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            del self._followed[uri]
+            task.result()
+
+    def unfollow(self, uri: str) -> None:
+        """Nobody wants to hear of the resource any more."""
+        if uri not in self._followed:
+            return
+        if listening := self._followed.pop(uri):
+            listening.cancel()
+        elif not self.has_ended:
+            self._leaving = asyncio.ensure_future(self._unsubscribe(uri))
+
+    async def _unsubscribe(self, uri: str) -> None:
+        try:
+            request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uri))
+            await self._ready.result().session.send_request(request, EmptyResult)
+        except Exception as error:  # it tells of what nobody hears then
+            log.info("a resource is still followed: %s", in_words(error))
+
+    async def _hear_updates(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        async with client.listen(resource_subscriptions=[uri]) as changes:
+            heard.set_result(None)
+            async for change in changes:
+                self._on_update(getattr(change, "uri", uri))
+
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, LIST_CHANGES):
             self._on_change(self)
+        elif isinstance(message, ResourceUpdatedNotification) and self._ready.result().session.discover_result is None:
+            self._on_update(message.params.uri)  # in the newer era it is heard on a stream of its own
 
     def _call(self) -> CallContext | None:
         """The call that something belongs to; where that is not said, the newest."""

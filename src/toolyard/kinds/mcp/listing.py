@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
-FORM = 2
+FORM = 3
 """Changes when what is kept of a listing does."""
 MOST_PAGES = 100
 LARGEST_PROGRAM = 4 << 20
@@ -88,6 +88,8 @@ class McpListing(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that cannot be used, and why."""
     completes: bool = False
     """Whether it completes arguments of its prompts and templates."""
+    tells_updates: bool = False
+    """Whether it tells of changes of single resources."""
     protocol: str = ""
     """The revision that the server speaks."""
     server: str = ""
@@ -160,6 +162,7 @@ async def fetch_listing(client: Client, faults: list[str], tools: list[McpDefini
         prompts=await prompts_of(client) if capabilities.prompts is not None else [],
         faults=list(faults),
         completes=capabilities.completions is not None,
+        tells_updates=bool(capabilities.resources and capabilities.resources.subscribe),
         protocol=client.protocol_version,
         server=f"{info.name} {info.version}".strip() if info else "",
     )

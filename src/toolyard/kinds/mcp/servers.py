@@ -45,11 +45,15 @@ class ServerConnections:
         """The revision that it is known to speak."""
         self.on_listing: Callable[[McpListing], None] | None = None
         """Told what the server offers whenever it was asked in passing."""
+        self.on_update: Callable[[str], None] = lambda _: None
+        """Told which of the resources that are followed has changed."""
         self.host = host
         self._start_timeout = start_timeout
         self._connections: dict[ConnectionKey, McpConnection] = {}
         self._retired: list[McpConnection] = []
         self._looking: set[asyncio.Task[Any]] = set()
+        self._followed: set[str] = set()
+        """Resources whose changes somebody wants to hear of."""
         self._closed = False
 
     @property
@@ -129,6 +133,24 @@ class ServerConnections:
         self._note(connection, lost)
         raise lost
 
+    async def follow(self, client: Client, uri: str) -> None:
+        """Have the server that a client is of tell of changes of a resource."""
+        for connection in self._connections.values():
+            if connection.is_of(client):
+                await connection.follow(uri)
+                self._followed.add(uri)
+
+    def unfollow(self, uri: str) -> None:
+        self._followed.discard(uri)
+        for connection in (*self._connections.values(), *self._retired):
+            connection.unfollow(uri)
+
+    async def _follow_again(self, connection: McpConnection) -> None:
+        """A process that takes the place of one that ended tells what that one did."""
+        await connection.client(self._start_timeout)
+        for uri in tuple(self._followed):
+            await connection.follow(uri)
+
     async def retire(self) -> None:
         """Let calls under way come to their end, and take no more in these connections."""
         for connection in list(self._connections.values()):
@@ -155,6 +177,8 @@ class ServerConnections:
         if connection is None:
             connection = self._connections[key] = self._open(reach, cwd, passes_on=passes_on)
             self._look_again(connection)
+            if passes_on and self._followed:
+                self._in_background(self._follow_again(connection)).add_done_callback(ignore_failure)
         try:
             client = await connection.client(self._start_timeout)
             if not self.is_local and connection.offered:  # what headers a call has is in the list of tools
@@ -194,6 +218,7 @@ class ServerConnections:
             legacy="" < self.protocol < WITHOUT_HANDSHAKE,
             passes_on=passes_on,
             on_change=self._look_again,
+            on_update=lambda uri: self.on_update(uri),
         )
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
@@ -292,3 +317,9 @@ class ServerConnections:
             connection.is_noted = True
             self._forget(connection)
             self.health.failed(lost.reason, connection.streams.printed)
+
+
+def ignore_failure(task: asyncio.Task[None]) -> None:
+    """What cannot be followed any more is not followed; a call says what is wrong with the server."""
+    if not task.cancelled():
+        task.exception()

@@ -277,6 +277,25 @@ class CompletionTool(ServerTool):
         return await self.asked(work, plan, context)
 
 
+class FollowTool(ServerTool):
+    """Has a server tell of changes of a resource, for programs that show it."""
+
+    def __init__(self, servers: ServerConnections, *, timeout: float) -> None:
+        text = f"Have the MCP server '{servers.server.name}' tell of changes of a resource."
+        schema = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
+        name, hints = fitted(f"{servers.server.name}_follow_resource"), Hints(read_only=True)
+        super().__init__(
+            ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
+        )
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        async def work(client: Client) -> ToolResult:
+            await self.servers.follow(client, plan.arguments["uri"])
+            return ToolResult(text="Its changes are told.")
+
+        return await self.asked(work, plan, context)
+
+
 def log_wish(context: CallContext) -> Any:
     """What tells a server of the newer era that somebody wants to hear its log."""
     level = context.client.log_level if context.client else None
