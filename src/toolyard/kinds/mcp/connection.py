@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from mcp.client.session import IncomingMessage
+    from mcp.types import CallToolResult
 
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.mcp.listing import McpListing, Offered
@@ -96,9 +97,6 @@ class McpConnection:
     def has_ended(self) -> bool:
         return self._over.done() or self.streams.ended.is_set()
 
-    def is_of(self, client: Client) -> bool:
-        return self._ready.done() and not self._ready.cancelled() and self._ready.result() is client
-
     async def client(self, within: float) -> Client:
         """The client, when it is connected; `ServerLost` if that fails or takes too long."""
         waits: list[asyncio.Future[Any]] = [self._ready, self._over]
@@ -108,6 +106,21 @@ class McpConnection:
         lost = self.lost() if self._over.done() else ServerLost(f"it was not ready within {within:g} seconds")
         await self.aclose()
         raise lost
+
+    @property
+    def client_now(self) -> Client:
+        """The client of a connection that is ready."""
+        return self._ready.result()
+
+    async def call_tool(self, name: str, arguments: JsonObject, **options: Any) -> CallToolResult | JsonObject:
+        """What a tool answers: as it was, where it came by the short way; options are the SDK's, and need its own."""
+        if isinstance(self.streams, ChildStreams) and not any(options.values()):
+            answer = await self.streams.call_tool(name, arguments)
+            if answer.get("resultType", "complete") == "complete":
+                return answer
+            with self.streams.put_back(name, arguments, answer):
+                return await self.client_now.call_tool(name, dict(arguments), **options)
+        return await self.client_now.call_tool(name, dict(arguments), **options)
 
     async def ask(self, work: Callable[[], Awaitable[T]], context: CallContext, limit: float) -> T:
         """Do something with the server on behalf of a call, within a time in which no wait for a person counts."""

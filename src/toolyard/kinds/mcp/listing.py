@@ -42,6 +42,7 @@ class McpDefinition(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
     read_only: bool = False
     destructive: bool = False
+    has_output_schema: bool = False
 
     @property
     def digest(self) -> str:
@@ -191,6 +192,7 @@ def definition_of(tool: Tool) -> McpDefinition | str:
         schema=tool.input_schema,
         read_only=bool(notes and notes.read_only_hint),
         destructive=bool(notes and notes.destructive_hint),
+        has_output_schema=tool.output_schema is not None,
     )
 
 

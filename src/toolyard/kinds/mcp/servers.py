@@ -18,8 +18,6 @@ from toolyard.process.waiting import run_shielded
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from mcp import Client
-
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext
     from toolyard.kinds.mcp.connection import McpConnection
@@ -74,7 +72,7 @@ class ServerConnections:
 
     async def ask(
         self,
-        work: Callable[[Client], Awaitable[T]],
+        work: Callable[[McpConnection], Awaitable[T]],
         context: CallContext,
         *,
         cwd: str,
@@ -86,11 +84,11 @@ class ServerConnections:
         `check` sees the tools that this very process of the server offers, and raises where nothing is to be asked of
         it. `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
         """
-        connection, client = await self._connected(context.reach, cwd, passes_on=context.client is not None)
+        connection = await self._connected(context.reach, cwd, passes_on=context.client is not None)
         try:
             if check:
                 check(await self._offered(connection))
-            answer = await connection.ask(lambda: work(client), context, limit)
+            answer = await connection.ask(lambda: work(connection), context, limit)
             self.health.failures = 0
             return answer
         except (TimeoutError, asyncio.CancelledError):
@@ -133,12 +131,10 @@ class ServerConnections:
         self._note(connection, lost)
         raise lost
 
-    async def follow(self, client: Client, uri: str) -> None:
-        """Have the server that a client is of tell of changes of a resource."""
-        for connection in self._connections.values():
-            if connection.is_of(client):
-                await connection.follow(uri)
-                self._followed.add(uri)
+    async def follow(self, connection: McpConnection, uri: str) -> None:
+        """Have the server tell of changes of a resource, by this connection and those that take its place."""
+        await connection.follow(uri)
+        self._followed.add(uri)
 
     def unfollow(self, uri: str) -> None:
         self._followed.discard(uri)
@@ -167,7 +163,7 @@ class ServerConnections:
         self._connections, self._retired = {}, []
         await asyncio.gather(*(one.aclose() for one in found))
 
-    async def _connected(self, reach: Reach, cwd: str, *, passes_on: bool) -> tuple[McpConnection, Client]:
+    async def _connected(self, reach: Reach, cwd: str, *, passes_on: bool) -> McpConnection:
         key: ConnectionKey = (reach, cwd, passes_on) if self.is_local else ("outside", "", passes_on)
         if self._usable(key) is None and self.health.pause:
             await asyncio.sleep(self.health.pause)
@@ -180,10 +176,10 @@ class ServerConnections:
             if passes_on and self._followed:
                 self._in_background(self._follow_again(connection)).add_done_callback(ignore_failure)
         try:
-            client = await connection.client(self._start_timeout)
+            await connection.client(self._start_timeout)
             if not self.is_local and connection.offered:  # what headers a call has is in the list of tools
                 await asyncio.wait([connection.offered])
-            return connection, client
+            return connection
         except ServerLost as lost:
             self._note(connection, lost)
             raise

@@ -20,9 +20,8 @@ from toolyard.kinds.mcp.reference import McpProgram, fitting
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from mcp import Client
-
     from toolyard.core.tool import CallContext, Failure, JsonObject
+    from toolyard.kinds.mcp.connection import McpConnection
     from toolyard.kinds.mcp.listing import McpDefinition, McpPrompt, McpResource
     from toolyard.kinds.mcp.pinned import PinnedDefinitions
     from toolyard.kinds.mcp.servers import ServerConnections
@@ -75,7 +74,7 @@ class ServerTool(ABC):
         """Raise where the server, as it runs now, is not to be asked; `offered` are its tools."""
 
     async def asked(
-        self, work: Callable[[Client], Awaitable[ToolResult]], plan: Plan, context: CallContext
+        self, work: Callable[[McpConnection], Awaitable[ToolResult]], plan: Plan, context: CallContext
     ) -> ToolResult:
         limit, cwd = context.timeout or self.timeout, str(plan.cwd or context.cwd)
         try:
@@ -181,11 +180,13 @@ class McpTool(ServerTool):
             if context.emit:
                 context.emit("stdout", f"{message or progress_text(progress, total)}\n")
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             told = report if context.emit else None
-            name, given = self.definition.name, dict(plan.arguments)
-            answer = await client.call_tool(name, given, progress_callback=told, meta=log_wish(context))
-            return result_of(answer, context)
+            options = {"progress_callback": told, "meta": log_wish(context)}
+            if self.definition.has_output_schema:  # which the SDK holds its server to
+                answer = await connection.client_now.call_tool(self.definition.name, dict(plan.arguments), **options)
+                return result_of(answer, context)
+            return result_of(await connection.call_tool(self.definition.name, plan.arguments, **options), context)
 
         return await self.asked(work, plan, context)
 
@@ -211,8 +212,8 @@ class ResourceTool(ServerTool):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import resource_result
 
-        async def work(client: Client) -> ToolResult:
-            return resource_result(await client.read_resource(plan.arguments["uri"]), context)
+        async def work(connection: McpConnection) -> ToolResult:
+            return resource_result(await connection.client_now.read_resource(plan.arguments["uri"]), context)
 
         return await self.asked(work, plan, context)
 
@@ -241,9 +242,9 @@ class PromptTool(ServerTool):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import prompt_result
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             given = plan.arguments.get("arguments") or {}
-            return prompt_result(await client.get_prompt(plan.arguments["name"], dict(given)), context)
+            return prompt_result(await connection.client_now.get_prompt(plan.arguments["name"], dict(given)), context)
 
         return await self.asked(work, plan, context)
 
@@ -269,9 +270,11 @@ class CompletionTool(ServerTool):
         kind = PromptReference if given["ref"].get("type") == "ref/prompt" else ResourceTemplateReference
         context_arguments = (given.get("context") or {}).get("arguments")
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             ref = kind.model_validate(given["ref"])
-            answer = await client.complete(ref, dict(given["argument"]), context_arguments=context_arguments)
+            answer = await connection.client_now.complete(
+                ref, dict(given["argument"]), context_arguments=context_arguments
+            )
             return completion_result(answer, context)
 
         return await self.asked(work, plan, context)
@@ -289,8 +292,8 @@ class FollowTool(ServerTool):
         )
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        async def work(client: Client) -> ToolResult:
-            await self.servers.follow(client, plan.arguments["uri"])
+        async def work(connection: McpConnection) -> ToolResult:
+            await self.servers.follow(connection, plan.arguments["uri"])
             return ToolResult(text="Its changes are told.")
 
         return await self.asked(work, plan, context)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from toolyard.serve.mcp.http.guard import HttpGuard
     from toolyard.serve.mcp.http.plain_requests import PlainHead
 
+READ_SIZE = 1 << 16
+"""Four times that, as asyncio reads at once, is a mapping of memory for each request: it costs more than the read."""
 HEADERS_WITHIN = 30.0
 """How many seconds a client has from its first byte, or from connecting, to the end of its headers."""
 
@@ -37,6 +39,7 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        transport.max_size = READ_SIZE
         self.wait_for_headers()
 
     def data_received(self, data: bytes) -> None:
