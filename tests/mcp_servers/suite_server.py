@@ -32,6 +32,7 @@ STATELESS = "2026-07-28"
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 TOOLS: dict[str, tuple[str, dict[str, Any], Callable[..., Any]]] = {}
 SUBSCRIBED: set[str] = set()
+BEGUN: list[Any] = []
 BUS = InMemorySubscriptionBus()
 
 
@@ -293,6 +294,13 @@ async def test_trigger_prompt_change(ask: Ask) -> Any:
         PROMPTS["another_prompt"] = ("A plain prompt.", [])
     await BUS.publish(PromptsListChanged())
     return done(text("changed"))
+
+
+@tool("Asks a person, and says how often it was begun for that.")
+async def test_counted_question(ask: Ask) -> Any:
+    BEGUN.append(ask)
+    await ask({"user_name": form("What is your name?", name={"type": "string"})})
+    return done(text(f"begun {len(BEGUN)} times"))
 
 
 @tool("Tells of a change of a resource to whoever wants to hear of it.", uri={"type": "string"})

@@ -103,6 +103,14 @@ async def test_what_a_server_asks_reaches_the_client(connect, source_era, tool, 
     assert all(message.startswith("suite asks: ") for message in forms)
 
 
+async def test_a_call_that_asks_is_not_begun_again_for_that(connect, source_era):
+    async with connect(entry(source_era), capabilities=EVERYTHING) as client:
+        client.answer_question = person
+        result = await client.call("test_counted_question")
+    rounds = 1 if source_era == "handshake" else 2  # in the newer era the answer comes with a second request
+    assert result["content"][0]["text"] == f"begun {rounds} times"
+
+
 async def test_several_questions_of_one_moment_are_put_together(yard):
     async with connected(yard.config(entry("stateless")), yard.folder, "stateless", capabilities=EVERYTHING) as client:
         name = {"name": "test_input_required_result_multiple_inputs"}
