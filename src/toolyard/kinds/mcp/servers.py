@@ -87,7 +87,7 @@ class ServerConnections:
         connection = await self._connected(context.reach, cwd, passes_on=context.client is not None)
         try:
             if check:
-                check(await self._offered(connection))
+                check(await self._offered(connection, limit))
             answer = await connection.ask(lambda: work(connection), context, limit)
             self.health.failures = 0
             return answer
@@ -184,12 +184,15 @@ class ServerConnections:
             self._note(connection, lost)
             raise
 
-    async def _offered(self, connection: McpConnection) -> Mapping[str, McpDefinition]:
+    async def _offered(self, connection: McpConnection, limit: float) -> Mapping[str, McpDefinition]:
         """The tools of the process that a connection leads to; only its first call, or a change, makes this wait."""
         if connection.offered is None:
             self._look_again(connection)
-        while (asking := connection.offered) and not asking.done():  # it may have changed again meanwhile
-            await asyncio.wait([asking])
+        asking = connection.offered
+        if asking and not asking.done():
+            async with asyncio.timeout(limit):
+                while (asking := connection.offered) and not asking.done():  # it may have changed again meanwhile
+                    await asyncio.wait([asking])
         offered = asking.result() if asking and not asking.cancelled() else ServerLost("it is not loaded any more")
         if isinstance(offered, ServerLost):
             connection.offered = None  # the next call asks again

@@ -70,15 +70,18 @@ class ServerTool(ABC):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         """Ask the server; what it reports meanwhile is heard as partial output."""
 
-    def check(self, offered: Mapping[str, McpDefinition]) -> None:  # noqa: B027 - what has no definition has no other
-        """Raise where the server, as it runs now, is not to be asked; `offered` are its tools."""
-
     async def asked(
-        self, work: Callable[[McpConnection], Awaitable[ToolResult]], plan: Plan, context: CallContext
+        self,
+        work: Callable[[McpConnection], Awaitable[ToolResult]],
+        plan: Plan,
+        context: CallContext,
+        *,
+        check: Callable[[Mapping[str, McpDefinition]], None] | None = None,
     ) -> ToolResult:
+        """What comes of some work with the server, after `check` has seen the tools that it offers now."""
         limit, cwd = context.timeout or self.timeout, str(plan.cwd or context.cwd)
         try:
-            return await self.servers.ask(work, context, cwd=cwd, limit=limit, check=self.check)
+            return await self.servers.ask(work, context, cwd=cwd, limit=limit, check=check)
         except DefinitionChanged as changed:
             return self._failed(f"was not called: {changed}", "denied")
         except TimeoutError:
@@ -188,7 +191,7 @@ class McpTool(ServerTool):
                 return result_of(answer, context)
             return result_of(await connection.call_tool(self.definition.name, plan.arguments, **options), context)
 
-        return await self.asked(work, plan, context)
+        return await self.asked(work, plan, context, check=self.check)
 
 
 class ResourceTool(ServerTool):

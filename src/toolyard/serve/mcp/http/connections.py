@@ -47,11 +47,10 @@ class BoundedConnection(H11Protocol):
             self.pending += data
             self.flow.pause_reading()  # whoever sends the next request before it has the answer waits
             return
-        if self.head is not None or self.is_at_start():
-            data = self.pending + data
-            if self.takes_directly(data):
-                return
-            self.pending, self.head = b"", None
+        data = self.pending + data
+        if (self.head is not None or self.is_at_start()) and self.takes_directly(data):
+            return
+        self.pending, self.head = b"", None
         self.leave_to_h11(data)
 
     def on_response_complete(self) -> None:
@@ -122,7 +121,7 @@ class BoundedConnection(H11Protocol):
         return None
 
     def take_pending(self) -> None:
-        if self.direct is None and not self.transport.is_closing():
+        if self.pending and self.direct is None and not self.transport.is_closing():
             data, self.pending = self.pending, b""
             self.data_received(data)
 
