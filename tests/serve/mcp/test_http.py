@@ -191,6 +191,7 @@ async def test_clients_hear_that_a_tool_changed(yard, mode):
     assert list(tool.input_schema["properties"]) == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 @pytest.mark.parametrize("mode", MODES)
 async def test_clients_hear_that_a_resource_changed(yard, mode):
     uri, changed, heard = "test://static-text", "test_trigger_resource_change", asyncio.Event()
