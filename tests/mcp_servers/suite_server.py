@@ -15,7 +15,13 @@ import anyio
 import mcp.types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCError
@@ -26,6 +32,7 @@ STATELESS = "2026-07-28"
 NO_ARGUMENTS = {"type": "object", "properties": {}}
 TOOLS: dict[str, tuple[str, dict[str, Any], Callable[..., Any]]] = {}
 SUBSCRIBED: set[str] = set()
+BEGUN: list[Any] = []
 BUS = InMemorySubscriptionBus()
 
 
@@ -287,6 +294,21 @@ async def test_trigger_prompt_change(ask: Ask) -> Any:
         PROMPTS["another_prompt"] = ("A plain prompt.", [])
     await BUS.publish(PromptsListChanged())
     return done(text("changed"))
+
+
+@tool("Asks a person, and says how often it was begun for that.")
+async def test_counted_question(ask: Ask) -> Any:
+    BEGUN.append(ask)
+    await ask({"user_name": form("What is your name?", name={"type": "string"})})
+    return done(text(f"begun {len(BEGUN)} times"))
+
+
+@tool("Tells of a change of a resource to whoever wants to hear of it.", uri={"type": "string"})
+async def test_trigger_resource_change(ask: Ask, uri: str) -> Any:
+    await BUS.publish(ResourceUpdated(uri=uri))
+    if uri in SUBSCRIBED:
+        await ask.context.session.send_resource_updated(uri)
+    return done(text(" ".join(sorted(SUBSCRIBED))))
 
 
 PROMPTS: dict[str, tuple[str, list[str]]] = {

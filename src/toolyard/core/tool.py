@@ -112,6 +112,8 @@ class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     method: str
     params: JsonObject
+    by: str = ""
+    """Who asks, where it is somebody else than the tool's author: the name of an MCP server."""
 
 
 class ClientLink(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 from pathlib import Path
 
@@ -11,12 +10,10 @@ import pytest
 
 from conformance import SUITE, newer_node
 from mcp_serving import serving
-from support import ROOT
 from toolyard.serve.mcp.http.listening import Address
 
 pytestmark = pytest.mark.anyio
 SOURCE = Path(__file__).parents[2] / "mcp_servers" / "suite_server.py"
-BASELINE = Path(__file__).with_name("not_conforming.yml")
 
 
 @pytest.mark.parametrize(("revision", "era"), [("2025-11-25", "handshake"), ("2026-07-28", "stateless")])
@@ -27,7 +24,6 @@ async def test_all_that_is_offered_conforms(yard, revision, era):
     async with serving(config, yard.folder, address=Address()) as address:
         suite = await asyncio.create_subprocess_exec(
             *(node, SUITE, "server", "--url", address.url, "--requirements", revision),
-            *("--expected-failures", BASELINE),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=yard.folder,
@@ -36,9 +32,3 @@ async def test_all_that_is_offered_conforms(yard, revision, era):
             out, _ = await suite.communicate()
     assert suite.returncode == 0, out.decode()[-6000:]
     assert "✓ tools-list" in out.decode()
-
-
-def test_all_that_is_not_offered_has_its_reason_in_the_reference():
-    listed = re.findall(r"^  - (\S+)$", BASELINE.read_text(), re.MULTILINE)
-    page = (ROOT / "docs" / "reference" / "mcp.md").read_text()
-    assert [name for name in listed if f"`{name}`" not in page] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from toolyard.serve.mcp.http.listening import Address
 
 pytestmark = pytest.mark.anyio
 MODES = ("auto", "legacy")
+SUITE = Path(__file__).parents[2] / "mcp_servers" / "suite_server.py"
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -189,6 +191,40 @@ async def test_clients_hear_that_a_tool_changed(yard, mode):
     assert list(tool.input_schema["properties"]) == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("mode", MODES)
+async def test_clients_hear_that_a_resource_changed(yard, mode):
+    uri, changed, heard = "test://static-text", "test_trigger_resource_change", asyncio.Event()
+    source = {"mcp": {"command": [sys.executable, str(SUITE), "handshake"], "name": "suite"}}
+
+    async def hear(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/resources/updated":
+            heard.set()
+
+    async with (
+        serving(yard.config(source), yard.folder) as address,
+        client_of(address, mode, message_handler=hear) as client,
+    ):
+        async with asyncio.timeout(PATIENCE):
+            if mode == "auto":
+                async with client.listen(resource_subscriptions=[uri]) as changes:
+                    await client.call_tool(changed, {"uri": uri})
+                    assert (await anext(aiter(changes))).uri == uri
+                await until_not_followed(client, changed, uri)
+            else:
+                await client.subscribe_resource(uri)
+                await client.call_tool(changed, {"uri": uri})
+                await heard.wait()
+                await client.unsubscribe_resource(uri)
+                await until_not_followed(client, changed, uri)
+
+
+async def until_not_followed(client: Client, tool: str, uri: str) -> None:
+    """Wait until the server behind ours knows that nobody wants to hear of a resource."""
+    while uri in (await client.call_tool(tool, {"uri": uri})).content[0].text:
+        await asyncio.sleep(0.05)
+
+
 async def test_each_agent_has_a_path(yard):
     config = {"agents": {"a": {"plugins": ["shell:command"]}, "b": {"plugins": ["shell:session"]}}}
     async with serving(config, yard.folder) as address:
@@ -263,7 +299,7 @@ async def test_a_request_that_is_too_large_or_too_slow_is_refused(yard, monkeypa
 
 
 async def test_a_connection_that_says_nothing_is_closed(yard, monkeypatch):
-    monkeypatch.setattr("toolyard.serve.mcp.http.listening.HEADERS_WITHIN", 0.2)
+    monkeypatch.setattr("toolyard.serve.mcp.http.connections.HEADERS_WITHIN", 0.2)
     async with serving(yard.config("shell:command"), yard.folder) as address:
         for start in (b"", b"POST /mcp HTTP/1.1\r\nHost:"):
             reader, writer = await asyncio.open_connection("127.0.0.1", address.port)

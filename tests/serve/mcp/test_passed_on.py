@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,6 +103,14 @@ async def test_what_a_server_asks_reaches_the_client(connect, source_era, tool, 
     assert all(message.startswith("suite asks: ") for message in forms)
 
 
+async def test_a_call_that_asks_is_not_begun_again_for_that(connect, source_era):
+    async with connect(entry(source_era), capabilities=EVERYTHING) as client:
+        client.answer_question = person
+        result = await client.call("test_counted_question")
+    rounds = 1 if source_era == "handshake" else 2  # in the newer era the answer comes with a second request
+    assert result["content"][0]["text"] == f"begun {rounds} times"
+
+
 async def test_several_questions_of_one_moment_are_put_together(yard):
     async with connected(yard.config(entry("stateless")), yard.folder, "stateless", capabilities=EVERYTHING) as client:
         name = {"name": "test_input_required_result_multiple_inputs"}
@@ -188,3 +199,119 @@ async def test_a_secret_that_a_server_tells_is_redacted_also_in_what_is_passed_o
     async with connected(config, yard.folder, "stateless") as client:
         text = await client.request("resources/read", {"uri": "test://static-text"})
     assert "This is the content" not in json.dumps(text)
+
+
+async def test_what_a_model_is_asked_is_on_record(connect, source_era, yard, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890")
+    usage = {"inputTokens": 5, "outputTokens": 1}
+    async with connect(entry(source_era), capabilities=EVERYTHING) as client:
+        client.answer_question = lambda _: {**SAYS, "_meta": {"usage": usage}}
+        await client.call("test_sampling", prompt="Where is tok-1234567890?")
+        assert "tok-1234567890" not in repr(client.asked)
+    (line,) = [line for line in yard.audit() if line["event"] == "sampling"]
+    calls = {line["call_id"] for line in yard.audit() if line.get("tool") == "test_sampling"}
+    assert {line["call_id"]} == calls
+    assert (line["server"], line["decision"], line["model"], line["usage"]) == ("suite", "allow", "m", usage)
+    assert line["max_tokens"] == 100
+    assert "Where is [redacted SOME_TOKEN]?" in line["asked"]
+    assert "Paris" not in repr(line)
+
+
+async def test_a_model_that_did_not_answer_is_on_record_too(connect, source_era, yard):
+    async with connect(entry(source_era), capabilities=EVERYTHING) as client:
+        client.answer_question = lambda _: {"action": "decline"}
+        result = client.begin("tools/call", {"name": "test_sampling", "arguments": {"prompt": "Where?"}})
+        answer = (await client.answer(result)).get("result", {})
+        if answer.get("resultType") == "input_required":
+            declined = {key: {"action": "decline"} for key in answer["inputRequests"]}
+            params = {"name": "test_sampling", "arguments": {"prompt": "Where?"}}
+            again = {"inputResponses": declined, "requestState": answer["requestState"]}
+            await client.answer(client.begin("tools/call", params | again))
+    (line,) = [line for line in yard.audit() if line["event"] == "sampling"]
+    assert (line["server"], line["decision"], line["model"]) == ("suite", "deny", None)
+
+
+UPDATED = "notifications/resources/updated"
+TEXT_URI, OTHER_URI = "test://static-text", "test://static-binary"
+
+
+async def follow(client: Any, uri: str) -> Any:
+    """Have changes of a resource told, in the way of the client's era; what ends it."""
+    if client.era == "handshake":
+        assert await client.request("resources/subscribe", {"uri": uri}) == {}
+        return lambda: client.request("resources/unsubscribe", {"uri": uri})
+    id = client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+    told = await client.heard("notifications/subscriptions/acknowledged")
+    assert told[-1]["params"]["notifications"] == {"resourceSubscriptions": [uri]}
+
+    async def stop() -> None:
+        client.send({"method": "notifications/cancelled", "params": {"requestId": id}})
+        await client.request("tools/list")
+
+    return stop
+
+
+async def test_changes_of_a_resource_are_told_to_who_wants_to_hear_of_them(connect, source_era, yard):
+    async with connect(entry(source_era)) as client:
+        await client.call("test_trigger_resource_change", uri=TEXT_URI)
+        stop = await follow(client, TEXT_URI)
+        await client.call("test_trigger_resource_change", uri=OTHER_URI)
+        await client.call("test_trigger_resource_change", uri=TEXT_URI)
+        assert [one["params"]["uri"] for one in await client.heard(UPDATED)] == [TEXT_URI]
+        await stop()
+        result = await client.call("test_trigger_resource_change", uri=TEXT_URI)
+        assert TEXT_URI not in result["content"][0].get("text", ""), "the server need not tell it any more"
+        await client.request("tools/list")
+        assert len(await client.heard(UPDATED)) == 1
+    follows = [line for line in yard.audit() if line["tool"] == "suite_follow_resource"]
+    assert [line["event"] for line in follows] == ["start", "end"], "it is a call as any other"
+
+
+async def test_a_resource_whose_changes_cannot_be_told_is_an_error(connect, source_era):
+    async with connect(entry(source_era)) as client:
+        if client.era == "handshake":
+            error = await client.error("resources/subscribe", {"uri": "other://nothing"})
+            assert (error["code"], error["data"]) == (-32602, {"uri": "other://nothing"})
+        else:
+            client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["other://nothing"]}})
+            (told,) = await client.heard("notifications/subscriptions/acknowledged")
+            assert told["params"]["notifications"] == {}
+
+
+async def test_following_a_resource_needs_permission(connect, source_era, yard):
+    rules = {"deny": [{"tool": "suite_follow_resource", "reason": "not this one"}]}
+    async with connect(config=yard.config(entry(source_era), permissions={"preset": "trusted", **rules})) as client:
+        if client.era == "handshake":
+            error = await client.error("resources/subscribe", {"uri": TEXT_URI})
+            assert "not this one" in error["message"]
+        else:
+            client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [TEXT_URI]}})
+            (told,) = await client.heard("notifications/subscriptions/acknowledged")
+            assert told["params"]["notifications"] == {}
+
+
+async def test_a_server_that_was_started_again_tells_of_changes_as_before(connect, source_era, yard):
+    async with connect(entry(source_era)) as client:
+        await follow(client, TEXT_URI)
+        os.kill(server_pid(), signal.SIGKILL)
+        for _ in range(3):  # the first is lost with the server
+            await client.call("test_trigger_resource_change", uri=TEXT_URI)
+        assert (await client.heard(UPDATED))[0]["params"]["uri"] == TEXT_URI
+
+
+def server_pid() -> int:
+    """The process of the suite's server among ours."""
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0") if name.isdigit() else []
+            if str(SUITE).encode() in words and os.getpid() in ancestors(int(name)):
+                return int(name)
+    raise AssertionError("it does not run")
+
+
+def ancestors(pid: int) -> list[int]:
+    found = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found

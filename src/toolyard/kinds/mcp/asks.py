@@ -67,9 +67,8 @@ class ServerAsks:
         call = self._call()
         if call is not None and call.client is not None:
             with self._stopped_clocks():
-                answer = await call.client.ask(
-                    key_of(context, "message"), request_of("sampling/createMessage", on_wire(params))
-                )
+                asked = ClientRequest(method="sampling/createMessage", params=on_wire(params), by=self._server)
+                answer = await call.client.ask(key_of(context, "message"), asked)
             if isinstance(answer, dict):
                 return CreateMessageResult.model_validate(answer)
         needed: JsonObject = {"requiredCapabilities": {"sampling": {}}}

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    EmptyResult,
     Implementation,
     PromptListChangedNotification,
     ResourceListChangedNotification,
+    ResourceUpdatedNotification,
+    SubscribeRequest,
+    SubscribeRequestParams,
     ToolListChangedNotification,
+    UnsubscribeRequest,
+    UnsubscribeRequestParams,
 )
 
 from toolyard.kinds.mcp.asks import ServerAsks
@@ -28,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from mcp.client.session import IncomingMessage
+    from mcp.types import CallToolResult
 
     from toolyard.core.tool import CallContext, JsonObject
+    from toolyard.kinds.mcp.listing import McpListing, Offered
     from toolyard.kinds.mcp.streams import HttpStreams
 
 log = logging.getLogger("toolyard.mcp")
@@ -55,20 +63,25 @@ class McpConnection:
         legacy: bool,
         passes_on: bool,
         on_change: Callable[[McpConnection], object],
+        on_update: Callable[[str], object],
     ) -> None:
         self.streams = streams
         self.busy = 0
         self.retiring = False
         """Whether it ends with the last of its calls, and takes no more."""
-        self.listed: asyncio.Task[None] | None = None
-        """Asks for the server's list for the first time."""
+        self.offered: asyncio.Task[Offered] | None = None
+        """Asks for the server's tools as they are now: again whenever it says that they changed."""
+        self.listed: asyncio.Task[McpListing | None] | None = None
+        """Asks for all that it has; None of one that does not say."""
         self.is_noted = False
         """Whether its end was put down to its server's health."""
         self._server = server
         self._legacy = legacy
         self._passes_on = passes_on
         """Whether its calls come from a client that what the server asks can be passed on to."""
-        self._on_change = on_change
+        self._on_change, self._on_update = on_change, on_update
+        self._followed: dict[str, asyncio.Task[None] | None] = {}
+        """Resources whose changes the server tells, with what hears of them where each has a stream of its own."""
         self._calls: list[CallContext] = []
         self._clocks: dict[asyncio.Timeout, float | None] = {}
         """The time limits of all calls; while a person is asked they stand still, with what was left of each."""
@@ -93,6 +106,21 @@ class McpConnection:
         lost = self.lost() if self._over.done() else ServerLost(f"it was not ready within {within:g} seconds")
         await self.aclose()
         raise lost
+
+    @property
+    def client_now(self) -> Client:
+        """The client of a connection that is ready."""
+        return self._ready.result()
+
+    async def call_tool(self, name: str, arguments: JsonObject, **options: Any) -> CallToolResult | JsonObject:
+        """What a tool answers: as it was, where it came by the short way; options are the SDK's, and need its own."""
+        if isinstance(self.streams, ChildStreams) and not any(options.values()):
+            answer = await self.streams.call_tool(name, arguments)
+            if answer.get("resultType", "complete") == "complete":
+                return answer
+            with self.streams.put_back(name, arguments, answer):
+                return await self.client_now.call_tool(name, dict(arguments), **options)
+        return await self.client_now.call_tool(name, dict(arguments), **options)
 
     async def ask(self, work: Callable[[], Awaitable[T]], context: CallContext, limit: float) -> T:
         """Do something with the server on behalf of a call, within a time in which no wait for a person counts."""
@@ -176,6 +204,8 @@ class McpConnection:
         except BaseException as error:  # whatever breaks in there is this connection's alone
             self._error = error
         finally:
+            for listening in filter(None, self._followed.values()):
+                listening.cancel()
             if not self._ready.done():
                 self._ready.cancel()
             self._over.set_result(None)
@@ -209,9 +239,49 @@ class McpConnection:
             except Exception as error:  # it has no part in calls, which go on
                 log.info("a server's lists are not followed: %s", in_words(error))
 
+    async def follow(self, uri: str) -> None:
+        """Have the server tell of changes of a resource; raises what it says against that."""
+        client = self._ready.result()
+        if uri in self._followed:
+            return
+        if client.session.discover_result is None:
+            await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
+            self._followed[uri] = None
+            return
+        heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = self._followed[uri] = asyncio.ensure_future(self._hear_updates(client, uri, heard))
+        await asyncio.wait({heard, task}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            del self._followed[uri]
+            task.result()
+
+    def unfollow(self, uri: str) -> None:
+        """Nobody wants to hear of the resource any more."""
+        if uri not in self._followed:
+            return
+        if listening := self._followed.pop(uri):
+            listening.cancel()
+        elif not self.has_ended:
+            self._leaving = asyncio.ensure_future(self._unsubscribe(uri))
+
+    async def _unsubscribe(self, uri: str) -> None:
+        try:
+            request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uri))
+            await self._ready.result().session.send_request(request, EmptyResult)
+        except Exception as error:  # it tells of what nobody hears then
+            log.info("a resource is still followed: %s", in_words(error))
+
+    async def _hear_updates(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+        async with client.listen(resource_subscriptions=[uri]) as changes:
+            heard.set_result(None)
+            async for change in changes:
+                self._on_update(getattr(change, "uri", uri))
+
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, LIST_CHANGES):
             self._on_change(self)
+        elif isinstance(message, ResourceUpdatedNotification) and self._ready.result().session.discover_result is None:
+            self._on_update(message.params.uri)  # in the newer era it is heard on a stream of its own
 
     def _call(self) -> CallContext | None:
         """The call that something belongs to; where that is not said, the newest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
     from toolyard.files.content_cache import ContentCache
     from toolyard.files.door import Door
+    from toolyard.kinds.mcp.health import ServerLost
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.plugins.host import Host
 
-FORM = 2
+FORM = 3
 """Changes when what is kept of a listing does."""
 MOST_PAGES = 100
 LARGEST_PROGRAM = 4 << 20
@@ -41,12 +42,17 @@ class McpDefinition(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
     read_only: bool = False
     destructive: bool = False
+    has_output_schema: bool = False
 
     @property
     def digest(self) -> str:
         """What a person lets run when they let the tool run."""
         told = [self.name, self.description, self.schema, self.read_only, self.destructive]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+Offered: TypeAlias = "dict[str, McpDefinition] | ServerLost"
+"""A server's tools by their names, or why it does not say which it has."""
 
 
 class McpResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +89,8 @@ class McpListing(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that cannot be used, and why."""
     completes: bool = False
     """Whether it completes arguments of its prompts and templates."""
+    tells_updates: bool = False
+    """Whether it tells of changes of single resources."""
     protocol: str = ""
     """The revision that the server speaks."""
     server: str = ""
@@ -135,21 +143,27 @@ def packages_around(path: str, door: Door) -> Iterator[str]:
         folder = os.path.dirname(folder)
 
 
-async def fetch_listing(client: Client, faults: list[str]) -> McpListing:
-    """Ask a server for everything; `faults` are those that were found in its answers on the way here."""
-    capabilities, info = client.server_capabilities, client.server_info
+async def fetch_tools(client: Client, faults: list[str]) -> list[McpDefinition]:
+    """Ask a server for its tools; `faults` are those that were found in its answers on the way here."""
     found: list[McpDefinition] = []
     faults.clear()
-    if capabilities.tools is not None:
+    if client.server_capabilities.tools is not None:
         for tool in await every(client.list_tools, "tools"):
             definition = definition_of(tool)
             (found if isinstance(definition, McpDefinition) else faults).append(definition)  # type: ignore[arg-type]
+    return found
+
+
+async def fetch_listing(client: Client, faults: list[str], tools: list[McpDefinition]) -> McpListing:
+    """Ask a server for everything beside its tools."""
+    capabilities, info = client.server_capabilities, client.server_info
     return McpListing(
-        tools=found,
+        tools=tools,
         resources=await resources_of(client) if capabilities.resources is not None else [],
         prompts=await prompts_of(client) if capabilities.prompts is not None else [],
         faults=list(faults),
         completes=capabilities.completions is not None,
+        tells_updates=bool(capabilities.resources and capabilities.resources.subscribe),
         protocol=client.protocol_version,
         server=f"{info.name} {info.version}".strip() if info else "",
     )
@@ -178,6 +192,7 @@ def definition_of(tool: Tool) -> McpDefinition | str:
         schema=tool.input_schema,
         read_only=bool(notes and notes.read_only_hint),
         destructive=bool(notes and notes.destructive_hint),
+        has_output_schema=tool.output_schema is not None,
     )
 
 

@@ -1,7 +1,7 @@
 """The definitions under which tools of a server were let run, kept in the user's own folder.
 
 A server may describe a tool in another way tomorrow, and a model obeys descriptions. So a tool that was let run once is
-asked about again when its definition has changed.
+asked about again when its definition is one that nobody has let run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.reference import McpAddress
 
 LARGEST = 4 << 20
+MOST_OF_A_TOOL = 8
+"""How many definitions of one tool are kept, the newest last: a server may describe it by the folder it works in."""
+
+
+class DefinitionChanged(Exception):
+    """A server describes a tool in another way than the one that was looked at when a call was allowed."""
 
 
 class PinnedDefinitions:
@@ -32,40 +38,46 @@ class PinnedDefinitions:
 
     def __init__(self, server: McpProgram | McpAddress) -> None:
         self._file = pinned_file(server)
-        self._pinned: dict[str, str] | None = None
+        self._pinned: dict[str, list[str]] | None = None
 
     def objection(self, definition: McpDefinition, digest: str) -> str:
         """Why somebody has to be asked about a tool again; empty when it is as it was, or was never let run."""
         known = self._read().get(definition.name)
-        if known is None or known == digest:
+        if not known or digest in known:
             return ""
         return (
             f"the MCP server describes '{definition.name}' in another way than when it was last allowed; "
             f"now it says: {definition.description}"
         )
 
+    def allows(self, definition: McpDefinition) -> bool:
+        """Whether the tool was let run as it is described here."""
+        return definition.digest in self._read().get(definition.name, ())
+
     def pin(self, name: str, digest: str) -> None:
         """The tool was let run as it is described now."""
         pinned = self._read()
-        if pinned.get(name) == digest:
+        known = pinned.get(name, [])
+        if known[-1:] == [digest]:
             return
-        pinned[name] = digest
+        pinned[name] = [*(one for one in known if one != digest), digest][-MOST_OF_A_TOOL:]
         with contextlib.suppress(OSError):  # a home that cannot be written only makes us ask again
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self._file, json.dumps(pinned, indent=1).encode())
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, list[str]]:
         if self._pinned is None:
             self._pinned = read_pins(self._file)
         return self._pinned
 
 
-def read_pins(file: Path) -> dict[str, str]:
+def read_pins(file: Path) -> dict[str, list[str]]:
     """What a file holds; nothing where others may write it."""
     try:
         read = Door().read(file, largest=LARGEST)
         ours = read.facts.st_uid == os.geteuid() and not read.facts.st_mode & 0o022
-        return decode_json(read.data, dict[str, str]) if ours else {}
+        found = decode_json(read.data, dict[str, str | list[str]]) if ours else {}
+        return {name: [one] if isinstance(one, str) else one for name, one in found.items()}
     except (OSError, ValueError):
         return {}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
+from toolyard.kinds.mcp.pinned import DefinitionChanged
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.interpreter import find_program, why_missing
@@ -15,14 +16,12 @@ from toolyard.process.limits import Limits
 from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcp import Client
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext
     from toolyard.kinds.mcp.connection import McpConnection
-    from toolyard.kinds.mcp.listing import McpListing
+    from toolyard.kinds.mcp.listing import McpDefinition, McpListing, Offered
     from toolyard.kinds.mcp.reference import McpAddress
     from toolyard.kinds.mcp.streams import ChildStreams, HttpStreams
     from toolyard.plugins.host import Host
@@ -44,11 +43,15 @@ class ServerConnections:
         """The revision that it is known to speak."""
         self.on_listing: Callable[[McpListing], None] | None = None
         """Told what the server offers whenever it was asked in passing."""
+        self.on_update: Callable[[str], None] = lambda _: None
+        """Told which of the resources that are followed has changed."""
         self.host = host
         self._start_timeout = start_timeout
         self._connections: dict[ConnectionKey, McpConnection] = {}
         self._retired: list[McpConnection] = []
-        self._looking: set[asyncio.Task[None]] = set()
+        self._looking: set[asyncio.Task[Any]] = set()
+        self._followed: set[str] = set()
+        """Resources whose changes somebody wants to hear of."""
         self._closed = False
 
     @property
@@ -67,14 +70,25 @@ class ServerConnections:
     def is_local(self) -> bool:
         return isinstance(self.server, McpProgram)
 
-    async def ask(self, work: Callable[[Client], Awaitable[T]], context: CallContext, *, cwd: str, limit: float) -> T:
+    async def ask(
+        self,
+        work: Callable[[McpConnection], Awaitable[T]],
+        context: CallContext,
+        *,
+        cwd: str,
+        limit: float,
+        check: Callable[[Mapping[str, McpDefinition]], None] | None = None,
+    ) -> T:
         """Do something with the server; what it leaves undone is ended before this returns, also when cancelled.
 
-        `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
+        `check` sees the tools that this very process of the server offers, and raises where nothing is to be asked of
+        it. `ServerLost` when there is no connection, or it ended meanwhile; `TimeoutError` when it takes too long.
         """
-        connection, client = await self._connected(context.reach, cwd, passes_on=context.client is not None)
+        connection = await self._connected(context.reach, cwd, passes_on=context.client is not None)
         try:
-            answer = await connection.ask(lambda: work(client), context, limit)
+            if check:
+                check(await self._offered(connection, limit))
+            answer = await connection.ask(lambda: work(connection), context, limit)
             self.health.failures = 0
             return answer
         except (TimeoutError, asyncio.CancelledError):
@@ -82,7 +96,11 @@ class ServerConnections:
             connection.retiring = connection.retiring or self.is_local
             raise
         except ServerLost as lost:
+            connection.retiring = True
             self._note(connection, lost)
+            raise
+        except DefinitionChanged:
+            await self._tell_listing(connection)
             raise
         except Exception:
             # Over HTTP it may be that the server has forgotten the session; a new connection costs little.
@@ -95,13 +113,13 @@ class ServerConnections:
     async def listing(self, reach: Reach, cwd: str) -> McpListing:
         """What the server offers, asked by a connection that is for nothing else."""
         from toolyard.kinds.mcp.connection import in_words
-        from toolyard.kinds.mcp.listing import fetch_listing
+        from toolyard.kinds.mcp.listing import fetch_listing, fetch_tools
 
         connection = self._open(reach, cwd)
         try:
             async with asyncio.timeout(self._start_timeout):
-                client = await connection.client(self._start_timeout)
-                return await fetch_listing(client, connection.streams.faults)
+                client, faults = await connection.client(self._start_timeout), connection.streams.faults
+                return await fetch_listing(client, faults, await fetch_tools(client, faults))
         except TimeoutError:
             lost = ServerLost(f"it did not list its tools within {self._start_timeout:g} seconds")
         except ServerLost as error:
@@ -112,6 +130,22 @@ class ServerConnections:
             await run_shielded(connection.aclose())
         self._note(connection, lost)
         raise lost
+
+    async def follow(self, connection: McpConnection, uri: str) -> None:
+        """Have the server tell of changes of a resource, by this connection and those that take its place."""
+        await connection.follow(uri)
+        self._followed.add(uri)
+
+    def unfollow(self, uri: str) -> None:
+        self._followed.discard(uri)
+        for connection in (*self._connections.values(), *self._retired):
+            connection.unfollow(uri)
+
+    async def _follow_again(self, connection: McpConnection) -> None:
+        """A process that takes the place of one that ended tells what that one did."""
+        await connection.client(self._start_timeout)
+        for uri in tuple(self._followed):
+            await connection.follow(uri)
 
     async def retire(self) -> None:
         """Let calls under way come to their end, and take no more in these connections."""
@@ -129,7 +163,7 @@ class ServerConnections:
         self._connections, self._retired = {}, []
         await asyncio.gather(*(one.aclose() for one in found))
 
-    async def _connected(self, reach: Reach, cwd: str, *, passes_on: bool) -> tuple[McpConnection, Client]:
+    async def _connected(self, reach: Reach, cwd: str, *, passes_on: bool) -> McpConnection:
         key: ConnectionKey = (reach, cwd, passes_on) if self.is_local else ("outside", "", passes_on)
         if self._usable(key) is None and self.health.pause:
             await asyncio.sleep(self.health.pause)
@@ -138,15 +172,32 @@ class ServerConnections:
         connection = self._usable(key)
         if connection is None:
             connection = self._connections[key] = self._open(reach, cwd, passes_on=passes_on)
-            connection.listed = self._look_again(connection)
+            self._look_again(connection)
+            if passes_on and self._followed:
+                self._in_background(self._follow_again(connection)).add_done_callback(ignore_failure)
         try:
-            client = await connection.client(self._start_timeout)
-            if not self.is_local and connection.listed:  # what headers a call has is in the list of tools
-                await asyncio.wait([connection.listed])
-            return connection, client
+            await connection.client(self._start_timeout)
+            if not self.is_local and connection.offered:  # what headers a call has is in the list of tools
+                await asyncio.wait([connection.offered])
+            return connection
         except ServerLost as lost:
             self._note(connection, lost)
             raise
+
+    async def _offered(self, connection: McpConnection, limit: float) -> Mapping[str, McpDefinition]:
+        """The tools of the process that a connection leads to; only its first call, or a change, makes this wait."""
+        if connection.offered is None:
+            self._look_again(connection)
+        asking = connection.offered
+        if asking and not asking.done():
+            async with asyncio.timeout(limit):
+                while (asking := connection.offered) and not asking.done():  # it may have changed again meanwhile
+                    await asyncio.wait([asking])
+        offered = asking.result() if asking and not asking.cancelled() else ServerLost("it is not loaded any more")
+        if isinstance(offered, ServerLost):
+            connection.offered = None  # the next call asks again
+            raise offered
+        return offered
 
     def _usable(self, key: ConnectionKey) -> McpConnection | None:
         """The connection for such calls, unless it has ended or is about to."""
@@ -166,6 +217,7 @@ class ServerConnections:
             legacy="" < self.protocol < WITHOUT_HANDSHAKE,
             passes_on=passes_on,
             on_change=self._look_again,
+            on_update=lambda uri: self.on_update(uri),
         )
 
     def _streams(self, reach: Reach, cwd: str) -> ChildStreams | HttpStreams:
@@ -198,25 +250,57 @@ class ServerConnections:
             limits=Limits(file_bytes=limits.file_bytes, open_files=limits.open_files, processes=limits.processes),
         )
 
-    def _look_again(self, connection: McpConnection) -> asyncio.Task[None]:
+    async def _tell_listing(self, connection: McpConnection) -> None:
+        """Have the tools taken over that a connection offers, which may be others than those of the one before it."""
+        if connection.listed:
+            await asyncio.wait([connection.listed])
+            listing = None if connection.listed.cancelled() else connection.listed.result()
+            if listing and self.on_listing:
+                self.on_listing(listing)
+
+    def _look_again(self, connection: McpConnection) -> None:
         """Ask in the background what the server offers now."""
-        task = asyncio.ensure_future(self._look(connection))
+        connection.offered = self._in_background(self._ask_tools(connection))
+        connection.listed = self._in_background(self._look(connection, connection.offered))
+
+    def _in_background(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
         self._looking.add(task)
         task.add_done_callback(self._looking.discard)
         return task
 
-    async def _look(self, connection: McpConnection) -> None:
-        from toolyard.kinds.mcp.listing import fetch_listing
+    async def _ask_tools(self, connection: McpConnection) -> Offered:
+        from toolyard.kinds.mcp.connection import in_words
+        from toolyard.kinds.mcp.listing import fetch_tools
 
         try:
             client = await connection.client(self._start_timeout)
             async with asyncio.timeout(self._start_timeout):
-                listing = await fetch_listing(client, connection.streams.faults)
-        except (Exception, ProcessError):  # the call that the connection is for is told what is wrong
-            return
+                tools = await fetch_tools(client, connection.streams.faults)
+            return {tool.name: tool for tool in tools}
+        except TimeoutError:
+            return ServerLost(f"it did not list its tools within {self._start_timeout:g} seconds")
+        except ServerLost as lost:
+            return lost
+        except (Exception, ProcessError) as error:
+            return await connection.loss_behind(error) or ServerLost(f"it cannot be listed: {in_words(error)}")
+
+    async def _look(self, connection: McpConnection, asked: asyncio.Task[Offered]) -> McpListing | None:
+        from toolyard.kinds.mcp.listing import fetch_listing
+
+        offered = await asked
+        if isinstance(offered, ServerLost):  # the call that the connection is for is told what is wrong
+            return None
+        try:
+            client = await connection.client(self._start_timeout)
+            async with asyncio.timeout(self._start_timeout):
+                listing = await fetch_listing(client, connection.streams.faults, list(offered.values()))
+        except (Exception, ProcessError):
+            return None
         self.protocol = listing.protocol
         if self.on_listing:
             self.on_listing(listing)
+        return listing
 
     async def _end(self, connection: McpConnection) -> None:
         self._forget(connection)
@@ -232,3 +316,9 @@ class ServerConnections:
             connection.is_noted = True
             self._forget(connection)
             self.health.failed(lost.reason, connection.streams.printed)
+
+
+def ignore_failure(task: asyncio.Task[None]) -> None:
+    """What cannot be followed any more is not followed; a call says what is wrong with the server."""
+    if not task.cancelled():
+        task.exception()

@@ -18,9 +18,9 @@ from toolyard.kinds.mcp.pinned import PinnedDefinitions
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.kinds.mcp.servers import ServerConnections
 from toolyard.kinds.mcp.settings import McpSettings
-from toolyard.kinds.mcp.tool import CompletionTool, McpTool, PromptTool, ResourceTool
+from toolyard.kinds.mcp.tool import CompletionTool, FollowTool, McpTool, PromptTool, ResourceTool
 from toolyard.plugins.kind import ServerStatus
-from toolyard.plugins.offers import PluginOffers
+from toolyard.plugins.offers import PluginOffers, ResourceUpdates
 from toolyard.plugins.plugin import Plugin
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class McpSource:
         self._settings = host.settings(McpSettings)
         self._servers = ServerConnections(reference, host, start_timeout=self._settings.mcp_start_timeout_seconds)
         self._servers.on_listing = self._heard
+        self._updates = ResourceUpdates(on_unused=self._servers.unfollow)
+        self._servers.on_update = self._updates.tell
         self._pinned = PinnedDefinitions(reference)
         self._listing: McpListing | None = None
         self._heard_since: McpListing | None = None
@@ -242,7 +244,8 @@ class McpSource:
         reader = [ResourceTool(listing.resources, servers, timeout=timeout)] if listing.resources else []
         prompter = [PromptTool(listing.prompts, servers, timeout=timeout)] if listing.prompts else []
         completer = [CompletionTool(servers, timeout=timeout)] if listing.completes else []
-        self._tools, self._services = [*tools, *reader, *prompter], completer
+        follower = [FollowTool(servers, timeout=timeout)] if listing.tells_updates and reader else []
+        self._tools, self._services = [*tools, *reader, *prompter], [*completer, *follower]
         self._offers = PluginOffers(
             resources=[one.definition for one in listing.resources if not one.is_template],
             templates=[one.definition for one in listing.resources if one.is_template],
@@ -251,6 +254,8 @@ class McpSource:
             reader="".join(one.spec.name for one in reader),
             prompter="".join(one.spec.name for one in prompter),
             completer="".join(one.spec.name for one in completer),
+            follower="".join(one.spec.name for one in follower),
+            updates=self._updates,
         )
 
     def _unanswered(self) -> Problem:

@@ -14,14 +14,14 @@ from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerLost
+from toolyard.kinds.mcp.pinned import DefinitionChanged
 from toolyard.kinds.mcp.reference import McpProgram, fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from mcp import Client
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from toolyard.core.tool import CallContext, Failure, JsonObject
+    from toolyard.kinds.mcp.connection import McpConnection
     from toolyard.kinds.mcp.listing import McpDefinition, McpPrompt, McpResource
     from toolyard.kinds.mcp.pinned import PinnedDefinitions
     from toolyard.kinds.mcp.servers import ServerConnections
@@ -71,11 +71,19 @@ class ServerTool(ABC):
         """Ask the server; what it reports meanwhile is heard as partial output."""
 
     async def asked(
-        self, work: Callable[[Client], Awaitable[ToolResult]], plan: Plan, context: CallContext
+        self,
+        work: Callable[[McpConnection], Awaitable[ToolResult]],
+        plan: Plan,
+        context: CallContext,
+        *,
+        check: Callable[[Mapping[str, McpDefinition]], None] | None = None,
     ) -> ToolResult:
-        limit = context.timeout or self.timeout
+        """What comes of some work with the server, after `check` has seen the tools that it offers now."""
+        limit, cwd = context.timeout or self.timeout, str(plan.cwd or context.cwd)
         try:
-            return await self.servers.ask(work, context, cwd=str(plan.cwd or context.cwd), limit=limit)
+            return await self.servers.ask(work, context, cwd=cwd, limit=limit, check=check)
+        except DefinitionChanged as changed:
+            return self._failed(f"was not called: {changed}", "denied")
         except TimeoutError:
             ended = "\nIts server was ended with it; the next call starts it again." if self.confined else ""
             return self._failed(f"timed out after {seconds(limit)}{ended}", "timeout")
@@ -127,6 +135,8 @@ class McpTool(ServerTool):
         )
         super().__init__(spec, servers)
         self._prefixed: McpTool | None = None
+        self._checked: Mapping[str, McpDefinition] | None = None
+        """The tools of a server that has this one as it is described here."""
 
     @property
     def asked_for(self) -> str:
@@ -146,22 +156,42 @@ class McpTool(ServerTool):
         plan = super().plan(arguments, context)
         return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
 
+    def check(self, offered: Mapping[str, McpDefinition]) -> None:
+        """A call was looked at with the definition that was known then, and runs only with that one, or an allowed one.
+
+        What is known of a server may come from an earlier day, and its program may say something else by now.
+        """
+        if offered is self._checked:
+            return
+        name = self.definition.name
+        now = offered.get(name)
+        if now is None:
+            raise DefinitionChanged("its MCP server does not offer it any more")
+        if now == self.definition:
+            self._pinned.pin(name, self._digest)
+            self._checked = offered
+        elif not self._pinned.allows(now):
+            raise DefinitionChanged(  # what it says now is not repeated here: nobody has allowed it yet
+                "its MCP server describes it in another way than when the call was looked at.\n"
+                "Call it again if it is still what you want, with arguments that fit its definition as it is now."
+            )
+
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import result_of
-
-        self._pinned.pin(self.definition.name, self._digest)  # it was let run as it is now described
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if context.emit:
                 context.emit("stdout", f"{message or progress_text(progress, total)}\n")
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             told = report if context.emit else None
-            name, given = self.definition.name, dict(plan.arguments)
-            answer = await client.call_tool(name, given, progress_callback=told, meta=log_wish(context))
-            return result_of(answer, context)
+            options = {"progress_callback": told, "meta": log_wish(context)}
+            if self.definition.has_output_schema:  # which the SDK holds its server to
+                answer = await connection.client_now.call_tool(self.definition.name, dict(plan.arguments), **options)
+                return result_of(answer, context)
+            return result_of(await connection.call_tool(self.definition.name, plan.arguments, **options), context)
 
-        return await self.asked(work, plan, context)
+        return await self.asked(work, plan, context, check=self.check)
 
 
 class ResourceTool(ServerTool):
@@ -185,8 +215,8 @@ class ResourceTool(ServerTool):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import resource_result
 
-        async def work(client: Client) -> ToolResult:
-            return resource_result(await client.read_resource(plan.arguments["uri"]), context)
+        async def work(connection: McpConnection) -> ToolResult:
+            return resource_result(await connection.client_now.read_resource(plan.arguments["uri"]), context)
 
         return await self.asked(work, plan, context)
 
@@ -215,9 +245,9 @@ class PromptTool(ServerTool):
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         from toolyard.kinds.mcp.answers import prompt_result
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             given = plan.arguments.get("arguments") or {}
-            return prompt_result(await client.get_prompt(plan.arguments["name"], dict(given)), context)
+            return prompt_result(await connection.client_now.get_prompt(plan.arguments["name"], dict(given)), context)
 
         return await self.asked(work, plan, context)
 
@@ -243,10 +273,31 @@ class CompletionTool(ServerTool):
         kind = PromptReference if given["ref"].get("type") == "ref/prompt" else ResourceTemplateReference
         context_arguments = (given.get("context") or {}).get("arguments")
 
-        async def work(client: Client) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
             ref = kind.model_validate(given["ref"])
-            answer = await client.complete(ref, dict(given["argument"]), context_arguments=context_arguments)
+            answer = await connection.client_now.complete(
+                ref, dict(given["argument"]), context_arguments=context_arguments
+            )
             return completion_result(answer, context)
+
+        return await self.asked(work, plan, context)
+
+
+class FollowTool(ServerTool):
+    """Has a server tell of changes of a resource, for programs that show it."""
+
+    def __init__(self, servers: ServerConnections, *, timeout: float) -> None:
+        text = f"Have the MCP server '{servers.server.name}' tell of changes of a resource."
+        schema = {"type": "object", "properties": {"uri": {"type": "string"}}, "required": ["uri"]}
+        name, hints = fitted(f"{servers.server.name}_follow_resource"), Hints(read_only=True)
+        super().__init__(
+            ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
+        )
+
+    async def run(self, plan: Plan, context: CallContext) -> ToolResult:
+        async def work(connection: McpConnection) -> ToolResult:
+            await self.servers.follow(connection, plan.arguments["uri"])
+            return ToolResult(text="Its changes are told.")
 
         return await self.asked(work, plan, context)
 

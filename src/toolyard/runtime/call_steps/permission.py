@@ -85,7 +85,14 @@ class Permission(msgspec.Struct, frozen=True):
 
     def client_link(self, call_id: str) -> ClientLink | None:
         """The program that the call comes from, if whoever is asked is one."""
-        return client_link(self._approver, call_id, self.services.redactor)
+        services = self.services
+        return client_link(
+            self._approver,
+            call_id,
+            session=self.settings.session,
+            redactor=services.redactor,
+            audit=services.audit,
+        )
 
     @property
     def _approver(self) -> Approver:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 4 << 20
 READ_SIZE = 1 << 16
+"""Four times that, which asyncio reads at once, is a mapping of memory for each line: 20 times the time of the read."""
 LAST_WRITE = 5.0
 """How many seconds the other end has to take what is left when this one closes."""
 
@@ -64,6 +65,7 @@ class LineWire(asyncio.Protocol):
             loop = asyncio.get_running_loop()
             self._at_end = loop.create_future()
             self._input, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(self._source, "rb", 0))
+            self._input.max_size = READ_SIZE  # type: ignore[attr-defined] # asyncio's own attribute
             await self._at_end
         if self._rest.strip() and not self._too_long:
             take(self._rest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolyard.serve.mcp.messages import INVALID_PARAMS, CallRequest, RpcFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolyard.core.tool import JsonObject
     from toolyard.plugins.offers import PluginOffers
@@ -35,7 +35,8 @@ class ClientOffers:
         """What a server with these offers says that it has."""
         found: dict[str, Any] = {}
         if self._readers:
-            found["resources"] = {"listChanged": True}
+            tells = any(offers.follower for offers in self._readers)
+            found["resources"] = {"listChanged": True, **({"subscribe": True} if tells else {})}
         if self.prompts:
             found["prompts"] = {"listChanged": True}
         return found | ({"completions": {}} if self.completes else {})
@@ -47,6 +48,23 @@ class ClientOffers:
             raise RpcFault(INVALID_PARAMS, "Resource not found", {"uri": uri})
         offers, own = found
         return request_of(params, "resources/read", offers.reader, {"uri": own})
+
+    def following(self, params: Mapping[str, Any]) -> CallRequest:
+        uri = params.get("uri")
+        found = self._reader(uri) if isinstance(uri, str) else None
+        if found is None or not found[0].follower:
+            raise RpcFault(INVALID_PARAMS, "Resource not found, or its changes are not told", {"uri": uri})
+        offers, own = found
+        return request_of(params, "resources/subscribe", offers.follower, {"uri": own})
+
+    def listen(self, uri: str, hear: Callable[[str], None]) -> Callable[[], None]:
+        """Have changes of a resource told, by the addresses that clients know; what this gives ends it."""
+        found = self._reader(uri)
+        if found is None or found[0].updates is None:
+            return lambda: None
+        offers, own = found
+        prefix = uri.removesuffix(own)
+        return offers.updates.listen(own, lambda changed: hear(prefix + changed)) if offers.updates else lambda: None
 
     def prompting(self, params: Mapping[str, Any]) -> CallRequest:
         found = self._prompts.get(params.get("name"))

@@ -30,6 +30,8 @@ def result_for(request: CallRequest, result: ToolResult) -> dict[str, Any]:
         raise RpcFault(error["code"], error["message"], error.get("data"))
     if request.method == "tools/call":
         return call_result(result)
+    if request.method == "resources/subscribe" and result.ok:
+        return {}
     if not result.ok or not original:
         text = result.text if not result.ok else f"{request.method} gave more than a result may have"
         raise RpcFault(INTERNAL_ERROR if result.failure == "crash" else INVALID_PARAMS, text)

@@ -31,7 +31,7 @@ from toolyard.serve.mcp.messages import (
     stateless,
 )
 from toolyard.serve.mcp.results import result_for
-from toolyard.serve.mcp.tool_server import CALLS, NOTHING, ListKind, Refused, Wants
+from toolyard.serve.mcp.tool_server import CALLS, MOST_FOLLOWED, NOTHING, SUBSCRIBE, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +182,17 @@ class LineServer:
         if not call.is_over:
             call.then(lambda: self._answer_when_over(message, request, call, asking))
         elif self._calls.pop(message.id, None) is call:
-            self._reply(message, lambda: result_for(request, call.result()))
+            self._reply(message, lambda: self._result_of(request, call))
+
+    def _result_of(self, request: CallRequest, call: ServedCall) -> Json:
+        result = result_for(request, call.result())
+        if request.method == SUBSCRIBE:
+            self._conversation.follow(self._server.agent, request.uri, self._tell_update)
+        return result
+
+    def _tell_update(self, uri: str, **meta: Json) -> None:
+        params = {"uri": uri, **({"_meta": meta} if meta else {})}
+        self._send({"method": "notifications/resources/updated", "params": params})
 
     def _reply(self, message: Message, result: Callable[[], Json]) -> None:
         try:
@@ -215,6 +225,9 @@ class LineServer:
                 return {}
             case "logging/setLevel":
                 return self._set_level(message.params or {})
+            case "resources/unsubscribe":
+                self._conversation.unfollow(str((message.params or {}).get("uri")))
+                return {}
         raise RpcFault(METHOD_NOT_FOUND, "Method not found", message.method)
 
     async def _stateless_result(self, message: Message) -> dict[str, Any]:
@@ -250,16 +263,29 @@ class LineServer:
             raise RpcFault(INVALID_PARAMS, "subscriptions/listen needs notifications")
         meta = {SUBSCRIPTION_KEY: message.id}
         kinds = [kind for kind in LIST_KINDS if wanted.get(f"{kind}ListChanged") is True]
-        params = {"_meta": meta, "notifications": {f"{kind}ListChanged": True for kind in kinds}}
+        uris = await self._followed(wanted.get("resourceSubscriptions"))
+        told: dict[str, Json] = {f"{kind}ListChanged": True for kind in kinds}
+        told |= {"resourceSubscriptions": uris} if uris else {}
+        params = {"_meta": meta, "notifications": told}
+        offers = self._server.offers(self._server.agent)
+        stops = [offers.listen(uri, lambda changed: self._tell_update(changed, **meta)) for uri in uris]
         self._send({"method": "notifications/subscriptions/acknowledged", "params": params})
         if kinds:
-            self._subscribed[message.id] = kinds
             self._start_watch()
+        self._subscribed[message.id] = kinds
         try:
             await asyncio.get_running_loop().create_future()
         finally:
             self._subscribed.pop(message.id, None)
+            for stop in stops:
+                stop()
         return {"_meta": meta}
+
+    async def _followed(self, uris: Json) -> list[str]:
+        """Those of some resources whose changes are told."""
+        wanted = [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
+        follow = self._conversation.follow_by_call
+        return [uri for uri in wanted[:MOST_FOLLOWED] if await follow(self._server.agent, uri)]
 
     def _start_watch(self) -> None:
         if self._watch is None:

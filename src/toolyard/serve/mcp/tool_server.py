@@ -12,7 +12,7 @@ from toolyard.core.tool import ClientRequest, ToolResult
 from toolyard.permissions.verdict import Answer
 from toolyard.serve.mcp.calls import Log, Notices, Report, ServedCall
 from toolyard.serve.mcp.definitions import FITTED, definitions_of
-from toolyard.serve.mcp.messages import NOT_CACHED, call_request
+from toolyard.serve.mcp.messages import NOT_CACHED, RpcFault, call_request
 from toolyard.serve.mcp.offers import ClientOffers
 from toolyard.serve.mcp.questions import (
     CANNOT_ASK,
@@ -25,7 +25,7 @@ from toolyard.serve.mcp.questions import (
 from toolyard.serve.mcp.results import result_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from toolyard.app import AgentApplication
     from toolyard.core.tool import Json, ToolSpec
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from toolyard.serve.mcp.messages import CallRequest
 
 
-CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+SUBSCRIBE = "resources/subscribe"
+CALLS = frozenset({"tools/call", "resources/read", SUBSCRIBE, "prompts/get", "completion/complete"})
 """What takes the path of calls."""
 LISTS = frozenset({"tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 ListKind: TypeAlias = Literal["tools", "resources", "prompts"]
+MOST_FOLLOWED = 256
+"""How many resources a conversation may hear of."""
 MOST_CALLS = 64
 """How many calls of one conversation are under way at once."""
 QUESTION = "allow"
@@ -95,6 +98,29 @@ class ClientConversation:
         self._server = server
         self._number = 0
         self._under_way: dict[str, ServedCall] = {}
+        self._followed: dict[str, Callable[[], None]] = {}
+        """What ends hearing of a resource, by its address."""
+
+    def follow(self, agent: str | None, uri: str, hear: Callable[[str], None]) -> None:
+        """Hear of changes of a resource, which a call had told before."""
+        if len(self._followed) >= MOST_FOLLOWED:
+            raise Refused(f"{MOST_FOLLOWED} resources are followed already")
+        if uri not in self._followed:
+            self._followed[uri] = self._server.offers(agent).listen(uri, hear)
+
+    def unfollow(self, uri: str) -> None:
+        if stop := self._followed.pop(uri, None):
+            stop()
+
+    async def follow_by_call(self, agent: str | None, uri: str) -> bool:
+        """Whether changes of a resource are told from now on; nobody can be asked about it."""
+        try:
+            request = self._server.request(agent, SUBSCRIBE, {"uri": uri})
+            call = self.begin(agent, request, capabilities=None)
+            await call.next()
+            return call.is_over and call.result().ok
+        except (RpcFault, Refused):
+            return False
 
     def begin(
         self, agent: str | None, request: CallRequest, *, capabilities: Json, wants: Wants = NOTHING
@@ -136,6 +162,8 @@ class ClientConversation:
 
     async def end(self) -> None:
         """End what is under way, and what tools keep for the conversation."""
+        for uri in list(self._followed):
+            self.unfollow(uri)
         calls = list(self._under_way.values())
         for call in calls:
             call.cancel()
@@ -203,6 +231,8 @@ class ToolServer:
         match method:
             case "resources/read":
                 return self.offers(agent).reading(params)
+            case "resources/subscribe":
+                return self.offers(agent).following(params)
             case "prompts/get":
                 return self.offers(agent).prompting(params)
             case "completion/complete":

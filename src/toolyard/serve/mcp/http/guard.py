@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 from starlette.responses import PlainTextResponse
 
-from toolyard.serve.mcp.http.direct_calls import DirectCalls, plain_call
+from toolyard.serve.mcp.http.plain_requests import LARGEST_BODY
 from toolyard.serve.mcp.messages import HANDSHAKE_VERSIONS
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from toolyard.serve.mcp.http.conversations import Conversations
     from toolyard.serve.mcp.tool_server import ToolServer
 
+Connection: TypeAlias = tuple[str, int]
+Header: TypeAlias = tuple[bytes, bytes]
 PATH = "/mcp"
 COOKIE = "toolyard-conversation"
-LARGEST_BODY = 4 << 20
 BODY_WITHIN = 30.0
 """How many seconds a client has for sending a request."""
 KEEP_ALIVE = 600
@@ -66,6 +67,16 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
 
 
+class CallOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a call that was let in belongs."""
+
+    agent: str | None
+    conversation: str
+    connection: Connection | None
+    headers: tuple[Header, ...]
+    """What its response has to carry."""
+
+
 class HttpRefusal(Exception):
     """A request that ends here."""
 
@@ -82,7 +93,6 @@ class HttpGuard:
         self._server = server
         self._conversations = conversations
         self._access = access
-        self._calls = DirectCalls(conversations)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -96,6 +106,25 @@ class HttpGuard:
             await refusal.response(scope, receive, send)
             return
         await self._pass_on(scope, headers, body, receive, send)
+
+    def admits(self, path: str, headers: Mapping[str, str]) -> bool:
+        """Whether a request passes all that is looked at for every one; one that does not is to be refused in words."""
+        try:
+            self._check(headers)
+            self._agent(path)
+        except HttpRefusal:
+            return False
+        return True
+
+    def origin_of(self, path: str, headers: Mapping[str, str], connection: Connection | None) -> CallOrigin | None:
+        """Where a call belongs that was let in, and is answered on its connection; None if its agent is gone by now."""
+        try:
+            agent = self._agent(path)
+        except HttpRefusal:
+            return None
+        id, cookie = self._conversation(headers, connection)
+        told = (cookie,) if cookie else ()
+        return CallOrigin(agent=agent, conversation=id, connection=connection, headers=told)
 
     def _check(self, headers: Mapping[str, str]) -> None:
         if not self._access.allows_host(headers.get("host")):
@@ -127,14 +156,19 @@ class HttpGuard:
                 await self._conversations.end(session)
             return None
         if is_stateless:
-            known = cookie_of(headers)
             connection = scope.get("client") and tuple(scope["client"])
-            own = None if any(name in headers for name in FORWARDED) else connection
-            id = scope["conversation"] = self._conversations.id_for(known, own)
-            send = send if id == known else with_cookie(send, id)
-            if message := plain_call(scope, headers, body):
-                return await self._calls.answer(message, scope, receive, send)
+            scope["conversation"], cookie = self._conversation(headers, connection)
+            send = with_header(send, cookie) if cookie else send
         return await self._app(scope, replayed(body, receive), send)
+
+    def _conversation(self, headers: Mapping[str, str], connection: Connection | None) -> tuple[str, Header | None]:
+        """The conversation of a stateless request, and the header that tells its client which it is."""
+        known = cookie_of(headers) if "cookie" in headers else None
+        own = None if any(name in headers for name in FORWARDED) else connection
+        id = self._conversations.id_for(known, own)
+        if id == known:
+            return id, None
+        return id, (b"set-cookie", f"{COOKIE}={id}; Path={PATH}; HttpOnly; SameSite=Strict".encode())
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -190,13 +224,10 @@ def cookie_of(headers: Mapping[str, str]) -> str | None:
     return None
 
 
-def with_cookie(send: Send, id: str) -> Send:
-    """What tells a client which conversation it is in."""
-
-    async def send_with_cookie(message: Message) -> None:
+def with_header(send: Send, header: Header) -> Send:
+    async def send_with_header(message: Message) -> None:
         if message["type"] == "http.response.start":
-            cookie = f"{COOKIE}={id}; Path={PATH}; HttpOnly; SameSite=Strict"
-            message["headers"] = [*message.get("headers", ()), (b"set-cookie", cookie.encode())]
+            message["headers"] = [*message.get("headers", ()), header]
         await send(message)
 
-    return send_with_cookie
+    return send_with_header

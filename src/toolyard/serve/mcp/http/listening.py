@@ -7,12 +7,12 @@ import errno
 import secrets
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from toolyard.serve.mcp.http.connections import connections_of
 from toolyard.serve.mcp.http.conversations import KEPT_AFTER_CLOSE, Conversations
 from toolyard.serve.mcp.http.guard import KEEP_ALIVE, PATH, Access, HttpGuard
 from toolyard.serve.mcp.http.server import HttpTools
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not listened on
 MOST_CONNECTIONS = 1000
-HEADERS_WITHIN = 30.0
-"""How many seconds a client has from its first byte, or from connecting, to the end of its headers."""
 LAST_ANSWERS = 3
 """How many seconds requests may go on when the server ends."""
 
@@ -69,9 +67,10 @@ async def listening(
     conversations = Conversations(server, kept_after_close=kept_after_close)
     tools = HttpTools(server, conversations)
     with bound(address) as sock:
+        guard = HttpGuard(tools.app, server, conversations, address.access())
         config = uvicorn.Config(
-            HttpGuard(tools.app, server, conversations, address.access()),
-            http=connections_telling(conversations),
+            guard,
+            http=connections_of(guard, conversations),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -120,45 +119,3 @@ class UvicornServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def connections_telling(conversations: Conversations) -> type[asyncio.Protocol]:
-    """Connections that are closed when their client is too slow, and say when they are."""
-
-    class BoundedConnection(H11Protocol):
-        waiting: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.wait_for_headers()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
-                self.stop_waiting()
-            elif self.waiting is None:
-                self.wait_for_headers()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self.stop_waiting()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self.stop_waiting()
-            super().connection_lost(exc)
-            if self.client is not None:
-                conversations.connection_closed(self.client)
-
-        def wait_for_headers(self) -> None:
-            self.waiting = asyncio.get_running_loop().call_later(HEADERS_WITHIN, self.give_up)
-
-        def stop_waiting(self) -> None:
-            if self.waiting is not None:
-                self.waiting.cancel()
-                self.waiting = None
-
-        def give_up(self) -> None:
-            if self.transport and not self.transport.is_closing():
-                self.transport.close()
-
-    return BoundedConnection

@@ -14,6 +14,7 @@ from mcp.server.subscriptions import (
     ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
+    ResourceUpdated,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
@@ -34,7 +35,9 @@ from mcp.types import (
     ReadResourceRequestParams,
     RequestParams,
     SetLevelRequestParams,
+    SubscribeRequestParams,
     SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
 )
 
 from toolyard.serve.mcp.calls import LEVELS, take_to_end
@@ -49,10 +52,10 @@ from toolyard.serve.mcp.messages import (
     RpcFault,
 )
 from toolyard.serve.mcp.results import result_for
-from toolyard.serve.mcp.tool_server import LISTS, ListKind, Refused, Wants
+from toolyard.serve.mcp.tool_server import LISTS, MOST_FOLLOWED, SUBSCRIBE, ListKind, Refused, Wants
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
@@ -82,6 +85,7 @@ ASKED: dict[str, tuple[Any, Any]] = {
 PARAMS_OF_CALLS: dict[str, type[RequestParams]] = {
     "tools/call": CallToolRequestParams,
     "resources/read": ReadResourceRequestParams,
+    "resources/subscribe": SubscribeRequestParams,
     "prompts/get": GetPromptRequestParams,
     "completion/complete": CompleteRequestParams,
 }
@@ -111,6 +115,10 @@ class HttpTools:
         """By agent, as the buses are."""
         self._sessions: dict[str, tuple[str, ServerSession]] = {}
         """Clients of the older era by their session ids, with their agents; the last are those heard of last."""
+        self._followers: dict[tuple[str, str], tuple[Callable[[], None], int]] = {}
+        """Of resources that clients of the newer era listen for: what ends it, and how many they are."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """What is being told to clients."""
         self._log_levels: dict[str, str] = {}
         """Of messages that clients of the older era want to hear, by their conversations."""
         sdk = SdkServer(
@@ -127,6 +135,7 @@ class HttpTools:
         for method, params in PARAMS_OF_CALLS.items():
             sdk.add_request_handler(method, params, self._calls(method))
         sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        sdk.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
         sdk.add_request_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
 
         async def remember(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -199,7 +208,10 @@ class HttpTools:
             capabilities, wants = capabilities_of(context), self._wants(context, scope["conversation"])
             call = used.conversation.begin(scope["agent"], request, capabilities=capabilities, wants=wants)
             if not is_stateless:
-                return result_for(request, await take_to_end(call, asker(context)))
+                result = result_for(request, await take_to_end(call, asker(context)))
+                if method == SUBSCRIBE:
+                    used.conversation.follow(scope["agent"], request.uri, self._teller(scope["conversation"]))
+                return result
             await call.next()
             return {"resultType": "complete", **used.conversation.stateless_answer(scope["agent"], request, call)}
         except asyncio.CancelledError:
@@ -208,6 +220,33 @@ class HttpTools:
             raise
         finally:
             self._conversations.end_request(used)
+
+    async def _unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> HandlerResult:
+        scope = context.request.scope if context.request else {}
+        if conversation := self._conversations.find(scope["conversation"]):
+            conversation.unfollow(params.uri)
+        return {}
+
+    def _teller(self, session: str) -> Callable[[str], None]:
+        """What tells a client of the older era of a resource that changed."""
+
+        def tell_update(uri: str) -> None:
+            _, client = self._sessions.get(session, (None, None))
+            if client is not None:
+                self._telling(client.send_resource_updated(uri))
+
+        return tell_update
+
+    def _telling(self, work: Coroutine[None, None, None]) -> None:
+        """Tell somebody something, who may have gone."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     async def _set_level(self, context: Context, params: SetLevelRequestParams) -> HandlerResult:
         scope = context.request.scope if context.request else {}
@@ -234,7 +273,41 @@ class HttpTools:
         agent = agent_of(context) or self._server.default_agent()
         if agent not in self._listeners:
             self._listeners[agent] = ListenHandler(self._buses[agent], max_subscriptions=MOST_LISTENERS)
-        return await self._listeners[agent](context, params)
+        uris = (params.notifications.resource_subscriptions or [])[:MOST_FOLLOWED]
+        stops = [await self._followed(context, agent, uri) for uri in uris]
+        try:
+            return await self._listeners[agent](context, params)
+        finally:
+            for stop in stops:
+                stop()
+
+    async def _followed(self, context: Context, agent: str, uri: str) -> Callable[[], None]:
+        """Have changes of a resource told to all who listen for an agent, once; what this gives ends it."""
+        scope = context.request.scope if context.request else {}
+        used = self._conversations.begin_request(
+            scope["conversation"], scope.get("client") and tuple(scope["client"]), is_session=False
+        )
+        try:
+            if not await used.conversation.follow_by_call(agent, uri):
+                return lambda: None
+        finally:
+            self._conversations.end_request(used)
+        bus, key = self._buses[agent], (agent, uri)
+        if key not in self._followers:
+            stop = self._server.offers(agent).listen(
+                uri, lambda changed: self._telling(bus.publish(ResourceUpdated(uri=changed)))
+            )
+            self._followers[key] = (stop, 0)
+        stop, count = self._followers[key]
+        self._followers[key] = (stop, count + 1)
+        return lambda: self._unfollow(key)
+
+    def _unfollow(self, key: tuple[str, str]) -> None:
+        stop, count = self._followers.pop(key)
+        if count > 1:
+            self._followers[key] = (stop, count - 1)
+        else:
+            stop()
 
     def _remember(self, context: Context) -> None:
         """Note who is there: a client of the older era hears of changes beside its requests."""
