@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from toolyard.process.sandbox.git.inside_repository import InsideRepository
     from toolyard.process.sandbox.git.obeyed_files import ObeyedFiles
+    from toolyard.process.sandbox.git.settings import GitSetting
     from toolyard.process.sandbox.mount_points import MountPoint
 
 
@@ -44,6 +45,8 @@ class LayoutDraft(msgspec.Struct):
     """Folders that git outside steps into from the repository around them."""
     obeyed: dict[str, ObeyedFiles] = msgspec.field(default_factory=dict)
     """For each repository what git outside obeys because settings name it."""
+    git_settings: dict[str, list[GitSetting]] = msgspec.field(default_factory=dict)
+    """What git's settings say, by file."""
     of_others: dict[str, bytes | None] = msgspec.field(default_factory=dict)
     """Mount points that other sandboxes have made: as long as we need them, too, they must stay."""
 

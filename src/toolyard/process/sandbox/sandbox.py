@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
+    from toolyard.process.sandbox.git.settings import GitSetting
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
     from toolyard.process.sandbox.policy import Backend, BackendChoice, SandboxPolicy
@@ -184,7 +185,8 @@ class Sandbox:
         self._settings = {path: stamp(path) for path in files}
         if self._settings == before:
             return False
-        if all(obeyed_files(git).all <= found.all for git, found in obeyed.items()):
+        read: dict[str, list[GitSetting]] = {}
+        if all(obeyed_files(git, read).all <= found.all for git, found in obeyed.items()):
             return False
         self._settings = {}
         self._beside_settings.forget()  # whoever asks again hears the same

@@ -184,7 +184,7 @@ def guard_named(draft: LayoutDraft, git: str) -> None:
     for name in ("hooks", "config"):
         if os.path.islink(link := os.path.join(git, name)):
             draft.guard(os.path.realpath(link))
-    found = obeyed_files(git)
+    found = obeyed_files(git, draft.git_settings)
     draft.obeyed[git] = found
     for path in found.settings:
         guard_settings(draft, path, git)

@@ -44,8 +44,12 @@ class ObeyedFiles(NamedTuple):
         return frozenset((*self.settings, *self.folders, *self.programs))
 
 
-def obeyed_files(git: str) -> ObeyedFiles:
-    """All that a repository and its user name; paths without a folder of their own count from the working tree."""
+def obeyed_files(git: str, read: dict[str, list[GitSetting]] | None = None) -> ObeyedFiles:
+    """All that a repository and its user name; paths without a folder of their own count from the working tree.
+
+    `read` keeps what files say, for whoever asks about several repositories: the user's are the same for all.
+    """
+    read = {} if read is None else read
     top = os.path.dirname(git) if os.path.basename(git) == ".git" else git
     waiting = [*users_settings(), *repository_settings(git)]
     settings, folders, programs = dict[str, None](), dict[str, None](), dict[str, None]()
@@ -54,7 +58,9 @@ def obeyed_files(git: str) -> ObeyedFiles:
         if file in settings:
             continue
         settings[file] = None
-        for one in settings_in(text_of(file)):
+        if file not in read:
+            read[file] = list(settings_in(text_of(file)))
+        for one in read[file]:
             if one.section in INCLUDES and one.name == "path" and one.value:
                 waiting.append(located(one.value, os.path.dirname(file)))
             elif (one.section, one.name) in FOLDERS and one.value:
