@@ -91,7 +91,7 @@ def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iter
     """All concerns about a call of git; `named` says how many of its words the rule spells out."""
     inner = git_subcommand(words)
     if inner is None:
-        if [word.value for word in words[1:]] not in (["--version"], ["-v"], []):
+        if [word.value for word in words[1:]] not in TELLS:
             yield Concern(message="git without a command that is certain")
         return
     yield from global_concerns(words[1 : len(words) - len(inner) + 1], folder)
@@ -105,9 +105,32 @@ def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iter
     yield from git_losses(inner, named)
 
 
+TELLS: tuple[list[str], ...] = (
+    [],
+    ["--version"],
+    ["-v"],
+    ["--exec-path"],
+    ["--html-path"],
+    ["--man-path"],
+    ["--info-path"],
+)
+"""Calls without a command that print something of git itself."""
+QUIET_SETTINGS = re.compile(
+    r"(?i)(?:color\.[\w.]+|column\.\w+|core\.(?:quotepath|abbrev|autocrlf|eol|filemode|ignorecase|precomposeunicode)"
+    r"|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth)"
+    r"|log\.(?:date|decorate|abbrevcommit|follow|mailmap)|status\.(?:short|branch|showuntrackedfiles|relativepaths)"
+    r"|advice\.\w+|grep\.(?:linenumber|column|patterntype|extendedregexp|fullname)|blame\.(?:date|showemail|coloring)"
+    r"|tag\.sort|branch\.sort|versionsort\.suffix|safe\.directory|i18n\.logoutputencoding)=[\w.,:/* -]*"
+    r"|(?:core\.pager|pager\.\w+)=(?:cat|false|)"
+)
+"""Settings by which git only prints otherwise."""
+
+
 def global_concerns(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     given = GLOBALS.scan(words)
     for name, value in given.options:
+        if name == "c" and value is not None and QUIET_SETTINGS.fullmatch(value):
+            continue
         if name == "C":
             if value is None or folder.moves or not folder.contains(value):
                 yield Concern(message="-C leads out of the workspace")
