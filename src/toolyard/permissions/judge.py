@@ -69,10 +69,8 @@ PYTHON = Rule(
 JSON_TOOL = ("--sort-keys", "--compact", "--no-ensure-ascii", "--json-lines", "--tab", "--no-indent")
 OWN_ONLY = frozenset({"rm", "rmdir", "mktemp"})
 """Programs that a preset lets touch nothing but temporary files of their own."""
-IN_PLACE = re.compile(r"-[nErsz]*i[\w.~]*|--in-place(?:=[\w.~]+)?")
-"""How sed is told to change files in their place, with at most a plain end for the names of what they were."""
-READS_ANY = "reads any file"
-"""How a concern ends that is about which files are read, and nothing else."""
+READS_ANY = "'--no-index' reads any file"
+"""A concern that is about which operands are files, and these are looked at besides."""
 LISTED_GUARDS = {
     name: GUARDS[name] for name in PLAIN if name in GUARDS and name not in ("tar", "gtar", "bsdtar", "jobs")
 }
@@ -469,10 +467,14 @@ class Judge(msgspec.Struct):
         given, files = listing.read(rest), self._files
         guard = None if is_git else LISTED_GUARDS.get(words[0].value or "")
         concerns = [*given.concerns, *(guard(words, self.folder) if guard else ())]
+        concerns += listing.options.more(given, self.folder) if listing.options.more else ()
         if is_git and rule.text != "git help **":
             concerns += git_concerns(words, self.folder, 2)
-        if concerns:
-            return self._ask(text, f"{concerns[0].message}; the rule '{rule.text}' does not cover that", "option", rule)
+        for each in concerns:
+            if each.writes is None:
+                return self._ask(text, f"{each.message}; the rule '{rule.text}' does not cover that", "option", rule)
+            if why := files.why_not_write(each.writes):
+                return self._ask(text, f"{each.message}, and {why}", "write", rule)
         if why := files.why_of_process(words) or files.why_outside(
             words, Operands(tuple(given.paths), given.unknown, given.follows)
         ):
@@ -499,18 +501,11 @@ class Judge(msgspec.Struct):
         if why := files.why_of_process(words):
             return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
-            is_changing = rule.confined and self.book.usual_reach != "look" and words[0].value in ("sed", "gsed")
-            is_changing = (
-                is_changing
-                and each.option is not None
-                and not each.option.expanded
-                and bool(IN_PLACE.fullmatch(each.option.value or ""))
-            )
-            if each.option is not None and (each.option in words[:named] or is_changing):
+            if each.option is not None and each.option in words[:named]:
                 if rule.confined and (why := files.why_not_changed(words)):
                     return self._ask(text, why, "write", rule)
                 continue
-            if rule.confined and each.message.endswith(READS_ANY):
+            if rule.confined and each.message == READS_ANY:
                 continue  # which files these are is looked at below
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)

@@ -52,9 +52,11 @@ LISTING = [
 """Commands that also change something: of these, the calls that only list or print."""
 KEPT_LISTING: list[dict[str, Any]] = [{"command": f"{name} **", "reach": "look"} for name in (*COMMANDS, *FLAT, "man")]
 """The same of programs that obey files of the folder, or ask a service: only where a sandbox wholly keeps them in."""
-MAKING = "mkdir **; touch **; cp **; tee **; rm **; rmdir **; mktemp"
+MAKING = "mkdir **; touch **; cp **; tee **"
 """Commands that make files: of its own temporary ones in `read-only`, of any in the workspace in `workspace`."""
-WORKING = f"{MAKING}; git add **; mv **; chmod **"
+OWN_TEMPORARY = "rm **; rmdir **; mktemp"
+"""What nothing but temporary files of its own may be given to."""
+WORKING = f"{MAKING}; git add **; mv **; sed -i **; chmod **"
 """What `workspace` allows besides."""
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
@@ -101,12 +103,12 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None, 
             rules += valid_rules([TYPING], "deny", origin)
             return RuleBook(rules, otherwise="deny", tools_otherwise="allow", is_allowlist=True)
         case "read-only":
-            patterns = [*looking(is_kept=is_kept), *split(MAKING), *OF_THE_SESSION]
+            patterns = [*looking(is_kept=is_kept), *split(MAKING), *split(OWN_TEMPORARY), *OF_THE_SESSION]
             rules = valid_rules(patterns, "allow", origin, confined=True)
             return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look", is_kept=is_kept)
         case "workspace":
             working = [{"command": pattern, "reach": "work"} for pattern in split(WORKING)]
-            patterns = [*looking(is_kept=is_kept), *working, {"write": "**", "reach": "work"}]
+            patterns = [*looking(is_kept=is_kept), *working, *split(OWN_TEMPORARY), {"write": "**", "reach": "work"}]
             rules = valid_rules(patterns, "allow", origin, confined=True)
             return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow", is_kept=is_kept)
 

@@ -129,7 +129,7 @@ class Pipe(msgspec.Struct, frozen=True, kw_only=True):
     """Where each begins and ends; none when what is inside a substitution is no plain row of commands."""
 
 
-class Function(msgspec.Struct, frozen=True, kw_only=True):
+class ShellFunction(msgspec.Struct, frozen=True, kw_only=True):
     """`name() { … }`: where it begins and ends; its commands are parts of the reading like all others."""
 
     name: str
@@ -152,7 +152,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The pipelines and substitutions in it."""
     defines: tuple[str, ...] = ()
     """The functions that it defines."""
-    functions: tuple[Function, ...] = ()
+    functions: tuple[ShellFunction, ...] = ()
     """Those of them of the plain form whose commands were read."""
 
     @property

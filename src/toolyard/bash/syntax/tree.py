@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.command_nodes import WORD_NODES, CommandReader
-from toolyard.bash.syntax.reading import Arithmetic, Condition, Doubt, Function, Loop, Pipe, SimpleCommand
+from toolyard.bash.syntax.reading import Arithmetic, Condition, Doubt, Loop, Pipe, ShellFunction, SimpleCommand
 from toolyard.bash.syntax.source_text import SourceText
 from toolyard.bash.syntax.word_nodes import ARITHMETIC, EXPANDED_NAME
 from toolyard.bash.syntax.words import Misread, literal_word
@@ -85,7 +85,7 @@ class TreeReader:
         self._text = SourceText(text)
         self.pipes: list[Pipe] = []
         self.defines: list[str] = []
-        self.functions: list[Function] = []
+        self.functions: list[ShellFunction] = []
         self._commands = CommandReader(self._text, self._substitution, self._look_inside, self._arithmetic)
         self._depth = 0
         self._repeating = 0
@@ -195,7 +195,7 @@ class TreeReader:
             return
         self._text.check_gaps(node.children)
         self._text.doubt(FUNCTION_DOUBT, CONSTRUCTS["function_definition"], node)
-        self.functions.append(Function(name=name, start=node.start_byte, end=node.end_byte))
+        self.functions.append(ShellFunction(name=name, start=node.start_byte, end=node.end_byte))
         self._repeating += 1
         self._statement(body)
 
