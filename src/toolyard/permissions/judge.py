@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
-from toolyard.bash.syntax.tree import FUNCTION_DOUBT
+from toolyard.bash.syntax.tree import FILE_DOUBT, FUNCTION_DOUBT
 from toolyard.bash.syntax.words import literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
 from toolyard.core.reach import REACHES
@@ -60,7 +60,7 @@ OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
 MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
-SEEN_THROUGH = frozenset({"construct", "endless", "empty", FUNCTION_DOUBT})
+SEEN_THROUGH = frozenset({"construct", "endless", "empty", FUNCTION_DOUBT, FILE_DOUBT})
 """Codes of doubts about what a line may do, not about which commands it holds."""
 PYTHON = Rule(
     decision="allow", text="python3 -c", origin=RuleOrigin(label=f"{PRESET}python"), confined=True, reach="look"
@@ -501,7 +501,8 @@ class Judge(msgspec.Struct):
         if why := files.why_of_process(words):
             return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
-            if each.option is not None and each.option in words[:named]:
+            is_hidden = rule.confined and each.option is not None and each.option.expanded
+            if each.option is not None and each.option in words[:named] and not is_hidden:
                 if rule.confined and (why := files.why_not_changed(words)):
                     return self._ask(text, why, "write", rule)
                 continue
@@ -577,6 +578,8 @@ class Judge(msgspec.Struct):
 
     def _doubt(self, doubt: Doubt, line: str) -> Judged:
         text = doubt.text or line
+        if doubt.code == FILE_DOUBT and self.book.confines:
+            return judged_as("allow", text, "doubt", "which file is read is judged by itself")
         if doubt.code == FUNCTION_DOUBT and self.functions:
             return judged_as("allow", text, "function", "what it runs is judged where it stands")
         if self._trusts_blindly or (self._is_kept_in and doubt.code in SEEN_THROUGH):
@@ -642,7 +645,7 @@ def with_reach_of(judged: Judged, parts: Sequence[Judged]) -> Judged:
 
 def is_taken(name: str) -> bool:
     """Whether something is called like a function already, so that who reads the line may take it for that."""
-    return is_known(name) or name in BUILTINS or shutil.which(name) is not None
+    return is_known(name) or name in BUILTINS or name == "command_not_found_handle" or shutil.which(name) is not None
 
 
 def sampled(words: Sequence[Word]) -> list[Word]:

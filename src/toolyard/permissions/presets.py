@@ -36,7 +36,7 @@ LOOKING = """
     git cat-file **; git show-ref **; git merge-base **; git for-each-ref **; git name-rev **; git count-objects **;
     git check-ignore **; git check-attr **; git whatchanged **; git config **; git var **; bash -n **; sh -n **;
     node --check **; node -c **;
-    git diff-tree **; git --version; git --exec-path; git --html-path; git --man-path;
+    git diff-tree **; git --version;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
     npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;

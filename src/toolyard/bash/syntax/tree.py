@@ -61,6 +61,8 @@ CONSTRUCTS = {
 }
 LOST_DASH = re.compile(r"[ \t]+-[ \t]+")
 FUNCTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+FILE_DOUBT = "file_read"
+"""The code of the doubt about `$(< file)`."""
 FUNCTION_DOUBT = "function"
 """The code of the doubt about a function that was read."""
 EVALUATES = "arithmetic can run commands"
@@ -176,6 +178,7 @@ class TreeReader:
                 found, words = self._commands.redirections([node], self._statement)
                 if words or any(each.operator != "<" for each in found):
                     raise Misread("a redirection without a command")
+                self._text.doubt(FILE_DOUBT, "a file is read without a command", node)
                 self.parts.extend(replace(each, block=self._block) for each in found)
             case _:
                 self._unknown(node)

@@ -91,7 +91,7 @@ def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iter
     """All concerns about a call of git; `named` says how many of its words the rule spells out."""
     inner = git_subcommand(words)
     if inner is None:
-        if [word.value for word in words[1:]] not in TELLS:
+        if [word.value for word in words[1:]] not in (["--version"], ["-v"], []):
             yield Concern(message="git without a command that is certain")
         return
     yield from global_concerns(words[1 : len(words) - len(inner) + 1], folder)
@@ -105,16 +105,6 @@ def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iter
     yield from git_losses(inner, named)
 
 
-TELLS: tuple[list[str], ...] = (
-    [],
-    ["--version"],
-    ["-v"],
-    ["--exec-path"],
-    ["--html-path"],
-    ["--man-path"],
-    ["--info-path"],
-)
-"""Calls without a command that print something of git itself."""
 QUIET_SETTINGS = re.compile(
     r"(?i)(?:color\.[\w.]+|column\.\w+|core\.(?:quotepath|abbrev|autocrlf|eol|filemode|ignorecase|precomposeunicode)"
     r"|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth)"
