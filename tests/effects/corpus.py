@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from effects.hostile import git, grammar, programs, reading, runners, sessions, writing
+from effects.hostile import git, grammar, listings, programs, reading, runners, sessions, writing
 from permissions.hostile_lines import BY_HAND, generated
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def by_hand() -> dict[str, list[Attack]]:
         "grammar": [*grammar.lines()],
         "writing": [*writing.lines()],
         "runners": [*runners.lines()],
+        "listings": [*listings.BY_HAND],
         "sessions": [*sessions.sequences()],
     }
 

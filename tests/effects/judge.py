@@ -24,10 +24,12 @@ PATIENCE = 4.0
 """Seconds that one line may take."""
 TOOLS = ("shell", "bash")
 WRITES = re.compile(
-    r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd)\b"
+    r">|\b(?:tee|touch|mkdir|cp|git\s+add|git\s+-C\s+\S+\s+add|mv|rm|ln|install|dd|uniq|xxd|chmod)\b|\bsed\s+-i\b"
     r"|\bsort\b.*[\s{]-(?:\w*o|-o)|\bfind\b.*\s-f(?:print|ls)"
 )
 """What a line has that plainly writes what it names."""
+MOVES = re.compile(r"(?:^|[;&|(]\s*)mv\s")
+"""A command that plainly takes a file from where it was."""
 REFRESHED = re.compile(r"^work/(?:.*/)?\.git/(?:index|index\.lock)$")
 ADDS = re.compile(r"\bgit\b.*\badd\b", re.DOTALL)
 STAGED = re.compile(r"^work/(?:.*/)?\.git/(?:index|objects(?:/[0-9a-f]{2}.*)?)$")
@@ -214,9 +216,11 @@ def is_harmless(one: Difference) -> bool:
 
 def is_plain(one: Difference, text: str) -> bool:
     """Whether a line plainly says that it writes this path."""
-    if one.how == "deleted":
-        return False
     text = QUOTING.sub("", text)
+    if one.how == "deleted":
+        return (
+            MOVES.search(text) is not None and "/.git" not in f"/{one.path}" and is_named(one.path.split("/")[-1], text)
+        )
     if ADDS.search(text) and STAGED.match(one.path):
         return True
     if not WRITES.search(text) or "/.git/" in f"{one.path}/":  # what is git's is written by git alone

@@ -17,7 +17,17 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 MOST_ASKED = 0.02
 SEED = 1
 MADE_UP = 150
-EVERY = {"reading": 6, "programs": 2, "git": 2, "grammar": 2, "writing": 2, "planted": 3, "runners": 2, "sessions": 2}
+EVERY = {
+    "reading": 6,
+    "programs": 2,
+    "git": 2,
+    "grammar": 2,
+    "writing": 2,
+    "planted": 3,
+    "runners": 2,
+    "sessions": 2,
+    "listings": 4,
+}
 """Of each class every so many lines are tried here; `python -m benchmarks.effects --all` tries them all."""
 CLASSES = {
     "read-only": EVERY,

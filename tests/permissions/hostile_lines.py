@@ -652,11 +652,11 @@ WRITING_OR_RUNNING = lines_of(r"""
     dd if=src/a.py of=../neighbour/x
     dd if=/etc/passwd
     dd of=marker
-    sed -i s/a/b/ src/a.py
+    sed -i s/a/b/ ../neighbour/x
     sed -i.bak s/a/b/ src/a.py
     sed -ni p src/a.py
     sed -Ei s/a/b/ src/a.py
-    sed -i -e s/a/b/ src/a.py
+    sed -i -e s/a/b/ .git/config
     sed -e s/a/b/ -i src/a.py
     sed s/a/b/ src/a.py -i
     sed --in-place s/a/b/ src/a.py
@@ -806,7 +806,7 @@ WRITING_OR_RUNNING = lines_of(r"""
     find . ! -name x -delete
     find . \( -name x \) -delete
     find . -newer src/a.py -delete
-    find . -exec sh -c 'touch marker' \;
+    find . -exec sh -c './marker.sh' \;
     find . -exec cat /etc/passwd \;
     find . -exec cat {} /etc/passwd +
     find . -exec sed -i s/a/b/ {} +
@@ -1125,7 +1125,7 @@ WRITING_OR_RUNNING = lines_of(r"""
     ls | xargs -n1 touch
     ls | xargs -I{} touch {}
     ls | xargs -I{} sh -c {}
-    ls | xargs sh -c 'touch marker'
+    ls | xargs sh -c './marker.sh'
     echo /etc/passwd | xargs cat
     echo /etc/passwd | xargs -n 1 head
     echo /etc/passwd | xargs grep x
@@ -1142,8 +1142,8 @@ WRITING_OR_RUNNING = lines_of(r"""
     hostname -F names
     man -P ./marker.sh ls
     man -H./marker.sh ls
-    less src/a.py
-    more src/a.py
+    less '+!./marker.sh' src/a.py
+    more ../neighbour/x
     vi src/a.py
     curl file:///etc/passwd
     curl -o marker http://localhost
@@ -1158,7 +1158,7 @@ WRITING_OR_RUNNING = lines_of(r"""
     perl -e 'unlink "b.txt"'
     perl -v -e 1
     ruby -v -e 1
-    bash -c 'touch marker'
+    bash -c './marker.sh; touch marker'
     ssh -V host touch marker
     column -t src/a.py > ../neighbour/x
     echo x > /etc/marker
@@ -1174,6 +1174,10 @@ WRITING_OR_RUNNING = lines_of(r"""
     ls --col=always --si --in /etc
 """)
 INSIDE = lines_of(r"""
+    sed -i s/a/b/ src/a.py
+    find . -exec sh -c 'touch marker' \;
+    ls | xargs sh -c 'touch marker'
+    bash -c 'touch marker'
     find . -exec touch marker \;
     find . -ok touch marker \;
     find -D tree . -exec touch marker \;

@@ -30,7 +30,7 @@ LINES = {
     "cp a .git/hooks/x": "ask ask ask deny allow",
     "sort -o out in": "ask allow ask deny allow",
     "rm x": "ask ask ask deny allow",
-    "sed -i s/a/b/ x": "ask ask ask deny allow",
+    "sed -i s/a/b/ x": "ask allow ask deny allow",
     "sed -n 1,5p x": "allow allow ask deny allow",
     "find . -name x": "allow allow ask allow allow",
     "find . -delete": "ask ask ask deny allow",

@@ -60,7 +60,9 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
         reason = f"Shell operator '{named}' is not allowed"
         doubt = Judged(text=shown, kind="doubt", decision="deny", reason=reason, doubt="operator")
         return Verdict(decision="deny", reason=reason, parts=(*found.parts, doubt), shown=shown)
-    if found.needs_cross_check and not await shfmt_agrees(text):
+    inner = found.texts if found.decision == "allow" else ()
+    agree = [await shfmt_agrees(each) for each in ((text,) if found.needs_cross_check else ()) + inner]
+    if not all(agree):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)

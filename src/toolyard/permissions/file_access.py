@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.bash.syntax.words import literal_word
 from toolyard.files.inside import is_inside
 from toolyard.permissions.expansion.shell_state import FRESH, ShellFacts
-from toolyard.permissions.paths import OwnFolders, entries_of, is_of_process, resolved
+from toolyard.permissions.paths import OwnFolders, entries_of, is_of_process, is_public, resolved
 from toolyard.permissions.programs.categories import SPEAKS_ONLY, names
 from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.operands import any_operands, listed_by_bash, operands_of
@@ -97,6 +98,10 @@ class WorkingFolder:
         """The folder at another place of the line."""
         return self if self.line.where(start) is self._where else WorkingFolder(self.line, self._site, start)
 
+    def site_here(self) -> CallSite:
+        """The call, as if it began in this folder."""
+        return replace(self._site, cwd=self.cwd)
+
     @property
     def moves(self) -> bool:
         """Whether it may be more than one folder."""
@@ -161,6 +166,8 @@ class FileAccess:
             return "which file is read is not certain"
         if not self._folder.moves and self._folder.contains(path):
             return None
+        if self._book.is_kept and is_public(path):
+            return None
         if all(self._rule("allow", "read", candidate) for candidate in resolved(path, self._folder.cwd)):
             return None
         shown = target.text if target.expanded else path  # whose name is not told
@@ -186,6 +193,15 @@ class FileAccess:
                 return f"'{shown}' changes what later commands do"
         return None
 
+    def why_not_changed(self, words: Sequence[Word]) -> str | None:
+        """Why a command may not change all files that it is given, in their place."""
+        given = self._operands(words)
+        if given is None or given.follows:
+            return "which files are changed is not certain"
+        named = (path.word for path in given.paths if path.word in words)
+        changed = [each for word in named for each in (map(literal_word, word.texts) if word.texts else (word,))]
+        return next((why for word in changed if (why := self.why_not_write(word))), None)
+
     def why_of_process(self, words: Sequence[Word]) -> str | None:
         """Why a command may look into a process, by the folder of one: its variables, or the files that it has open."""
         for word in words[1:]:
@@ -206,9 +222,9 @@ class FileAccess:
         names = resolved(path, self._folder.cwd)
         return any(is_inside(name, own) for name in names for own in self._folder.protected)
 
-    def why_outside(self, words: Sequence[Word]) -> str | None:
-        """Why a command may look outside of the workspace; None when it cannot."""
-        given = self._operands(words) or any_operands(words)
+    def why_outside(self, words: Sequence[Word], known: Operands | None = None) -> str | None:
+        """Why a command may look outside of the workspace; None when it cannot. What is known of it may be given."""
+        given = known or self._operands(words) or any_operands(words)
         if given.unknown is not None:
             return f"'{given.unknown.text}' is not known, and so neither which files are meant"
         if given.paths and self._folder.leaves and not self._folder.is_own("."):
@@ -237,6 +253,8 @@ class FileAccess:
     def _why_path_outside(self, path: Operand) -> str | None:
         word = path.word
         is_whole = path.text == word.text
+        if word.value is not None and path.text == word.value and self._may_be_read(path):
+            return None
         if path.text in FREE_TARGETS or (is_whole and self._stays_inside(word)):
             return None
         if word.texts and path.text.startswith(word.text):
@@ -249,8 +267,22 @@ class FileAccess:
             return f"what '{word.text}' becomes may be outside of the workspace"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
-        if is_astray or not self._folder.contains(path.text):
+        if is_astray or not (self._folder.contains(path.text) or self._may_be_read(path)):
             return f"'{path.shown}' is outside of the workspace"
+        return None
+
+    def _may_be_read(self, path: Operand) -> bool:
+        """Whether it is a file of the system that is much the same everywhere; where a sandbox hides what is not."""
+        return self._book.is_kept and path.role == "read" and is_public(path.text)
+
+    def why_obeyed(self, names: Sequence[str]) -> str | None:
+        """Why a program may do something else here than it is known for: a file of the folder or above it says so."""
+        for folder in self._folder.folders:
+            place = folder
+            while is_inside(place, self._folder.workspace):
+                if found := next((name for name in names if says_something(os.path.join(place, name))), None):
+                    return f"'{found}' may say what it runs or where it looks"
+                place = os.path.dirname(place)
         return None
 
     def _leads_out(self, path: str, names: str) -> bool:
@@ -319,6 +351,17 @@ class FileAccess:
 
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
+
+
+def says_something(path: str) -> bool:
+    """Whether there are settings at a path; a sandbox puts empty files where none may be made."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        return bool(entries_of(path))
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return found.st_size > 0
 
 
 def why_uncertain(path: Operand) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,19 +13,28 @@ from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Arithmetic, Assignment, Condition, Loop, Redirection, SimpleCommand
+from toolyard.bash.syntax.tree import FILE_DOUBT, FUNCTION_DOUBT
 from toolyard.bash.syntax.words import literal_word
 from toolyard.bash.syntax.wrappers import take_off_wrappers
+from toolyard.core.reach import REACHES
 from toolyard.core.visible_text import escaped
 from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.expansion.shell_state import FRESH
 from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable, is_safe_variable
+from toolyard.permissions.expansion.variables import READS_LINES
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
 from toolyard.permissions.programs.builtins import check_condition
-from toolyard.permissions.programs.carriers import carried_by
-from toolyard.permissions.programs.categories import is_shell, obeys_its_input, program_name
-from toolyard.permissions.programs.git import git_subcommand
-from toolyard.permissions.programs.guards import concerns_about, why_never_covered, why_not_here
+from toolyard.permissions.programs.carriers import FD_RUNS, carried_by
+from toolyard.permissions.programs.categories import CHANGES_THE_SHELL, is_shell, obeys_its_input, program_name
+from toolyard.permissions.programs.git import git_concerns, git_subcommand
+from toolyard.permissions.programs.guards import GUARDS, concerns_about, is_known, why_never_covered, why_not_here
+from toolyard.permissions.programs.listings.find import COMMANDS, PLAIN, listing_of
+from toolyard.permissions.programs.listings.help_texts import asks_for_help, found_inside
+from toolyard.permissions.programs.listings.python_code import computes, shadows_modules
+from toolyard.permissions.programs.operands import Operands
+from toolyard.permissions.programs.options import Operand
 from toolyard.permissions.refusals import find_refusal, possible_commands, privilege_reason, privileged_word
+from toolyard.permissions.rules import PRESET, Rule, RuleOrigin
 from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
@@ -34,7 +45,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.permissions.expansion.shell_state import ShellFacts
     from toolyard.permissions.file_access import CallSite
-    from toolyard.permissions.rules import Rule, RuleBook
+    from toolyard.permissions.rules import RuleBook
 
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -49,8 +60,25 @@ OBEYS_INPUT = "input"
 """The code of a doubt that no rule takes away."""
 MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
-SEEN_THROUGH = frozenset({"construct", "endless", "empty"})
+SEEN_THROUGH = frozenset({"construct", "endless", "empty", FUNCTION_DOUBT, FILE_DOUBT})
 """Codes of doubts about what a line may do, not about which commands it holds."""
+PYTHON = Rule(
+    decision="allow", text="python3 -c", origin=RuleOrigin(label=f"{PRESET}python"), confined=True, reach="look"
+)
+"""What lets python compute."""
+JSON_TOOL = ("--sort-keys", "--compact", "--no-ensure-ascii", "--json-lines", "--tab", "--no-indent")
+OWN_ONLY = frozenset({"rm", "rmdir", "mktemp"})
+"""Programs that a preset lets touch nothing but temporary files of their own."""
+READS_ANY = "'--no-index' reads any file"
+"""A concern that is about which operands are files, and these are looked at besides."""
+LISTED_GUARDS = {
+    name: GUARDS[name] for name in PLAIN if name in GUARDS and name not in ("tar", "gtar", "bsdtar", "jobs")
+}
+"""What is known of programs besides their listings holds for these as well."""
+HELP = Rule(
+    decision="allow", text="PROGRAM --help", origin=RuleOrigin(label=f"{PRESET}help"), confined=True, reach="look"
+)
+"""What lets a program print how it is used."""
 KEPT_IN = "it stays in the sandbox, and no rule is against it"
 
 
@@ -63,6 +91,8 @@ class LineVerdict(msgspec.Struct, kw_only=True):
     parts: tuple[Judged, ...]
     needs_cross_check: bool
     """Whether shfmt has to read the same commands in it before it is allowed."""
+    texts: tuple[str, ...] = ()
+    """Lines inside of it that were judged as well, to be read by shfmt, too."""
 
 
 def judge_line(text: str, book: RuleBook, site: CallSite) -> LineVerdict:
@@ -86,9 +116,14 @@ class Judge(msgspec.Struct):
     """Whether the line is one command, with nothing before it that it could read."""
     fed_by: SimpleCommand | None = None
     """The command of the line that is being judged, to find out what it reads."""
+    functions: frozenset[str] = frozenset()
+    """The functions of the line whose commands are judged where they stand."""
+    texts: list[str] = msgspec.field(default_factory=list)
+    """The lines inside of the line that a shell is given, which a second reader has to see alike."""
 
     def line(self, reading: Reading) -> LineVerdict:
         self.alone = len(reading.parts) == 1
+        self.functions = self._own_functions(reading) if reading.functions else frozenset()
         parts = [judged for part in reading.parts for judged in self.part(part)]
         parts += [self._doubt(doubt, reading.text) for doubt in reading.doubts]
         if not reading.parts and (name := privileged_word(reading.text)):
@@ -101,7 +136,25 @@ class Judge(msgspec.Struct):
             reading=reading,
             parts=tuple(parts),
             needs_cross_check=worst == "allow" and not reading.plain and not self._trusts_past(reading),
+            texts=tuple(self.texts),
         )
+
+    def _own_functions(self, reading: Reading) -> frozenset[str]:
+        """The functions that nothing else is called like, where a preset lets the commands in them run as they stand.
+
+        They run wherever they are called, so nothing may change the folder; and none may call itself.
+        """
+        found = [each.name for each in reading.functions]
+        spans = {each.name: each for each in reading.functions}
+        calls_itself = any(
+            spans[command.name].start <= command.start < spans[command.name].end
+            for command in reading.commands
+            if command.name in spans
+        )
+        is_plain = len(set(found)) == len(found) == len(reading.defines) and not self.folder.line.changes_folder
+        if not self.book.confines or not is_plain or calls_itself or any(map(is_taken, found)):
+            return frozenset()
+        return frozenset(found)
 
     def part(self, part: Part) -> Iterator[Judged]:
         self.folder = self.folder.at(part.start)
@@ -145,6 +198,8 @@ class Judge(msgspec.Struct):
         reads = not self.alone or any(each.operator.startswith("<") for each in part.redirections)
         if not reads or self._trusts or not obeys_its_input([word.value for word in part.words]):
             return None
+        if self._computed(part.words, part.text):
+            return None
         if refused := self._refused([*part.wrapped, part.words], part.text):
             return refused
         return self._ask(part.text, "it runs what it reads from its standard input", OBEYS_INPUT)
@@ -153,6 +208,8 @@ class Judge(msgspec.Struct):
         """Why arithmetic may run commands: a variable may hold more than a number."""
         if name := next((name for name in part.sets if not (self.book.confines and self._is_own(name))), None):
             return f"it sets '{name}'"
+        if not all(map(self.folder.line.prints_number, part.outputs)):
+            return "what a command prints is evaluated, and that may be a command"
         known = (name for name in part.names if name not in part.sets or not is_only_set(name, part))
         for name in known:
             if not self.folder.line.holds_number(name, part):
@@ -194,6 +251,8 @@ class Judge(msgspec.Struct):
             return self._trusted(words, text)
         if words[0].value is None:
             return self._ask(text, "what runs is not certain", "dynamic_name")
+        if words[0].value in self.functions and not wrapped:
+            return judged_as("allow", text, "command", "a function of the line, which is judged where it stands")
         if words[0].value == "export" and self.book.confines and (free := self._exported(words, text)):
             return free
         return self._by_content(words, text) or self._by_rule(words, text)
@@ -274,18 +333,48 @@ class Judge(msgspec.Struct):
 
     def _by_content(self, words: Sequence[Word], text: str) -> Judged | None:
         """A carrier of commands that are certain is as dangerous as those."""
+        if self.book.confines and (inner_line := line_for_shell(words)):
+            return self._by_line(text, *inner_line)
         carried = carried_by(words)
         if carried is None or not carried.is_all or self.depth >= DEEPEST:
             return None
-        inner = Judge(self.book, self.tool, self.folder, self.shell, self.depth + 1, fed_by=self.fed_by)
+        inner = Judge(
+            self.book, self.tool, self.folder, self.shell, self.depth + 1, fed_by=self.fed_by, texts=self.texts
+        )
+        reached: list[Judged] = []
         for command in carried.commands:
             wrapped, unwrapped = take_off_wrappers(self._with_input(words, command))
             judged = inner.command(unwrapped, wrapped, " ".join(word.text for word in command))
             if judged.decision != "allow":
                 return self._ask(text, f"it runs '{judged.text}': {judged.reason}", judged.doubt)
-        if words[0].value in ("find", "gfind"):  # looks for files besides, which is for a rule of its own
+            reached.append(judged)
+        if words[0].value in LOOKS_BESIDES:  # for files, which is for a rule of its own
+            at = next((at for at, word in enumerate(words) if word.value in FD_RUNS), len(words))
+            found = self._by_rule(words[:at] if words[0].value in ("fd", "fdfind") else words, text)
+            return found if found.decision != "allow" else with_reach_of(found, reached)
+        return with_reach_of(judged_as("allow", text, "command", "what it runs is allowed"), reached)
+
+    def _by_line(self, text: str, line: str, given: Sequence[Word]) -> Judged | None:
+        """`sh -c LINE NAME ARGUMENT…`: as dangerous as the line, with these arguments."""
+        if self.depth >= DEEPEST or self.folder.moves or self.fed_by is None or self.shell is not FRESH:
             return None
-        return judged_as("allow", text, "command", "what it runs is allowed")
+        values = tuple(self.folder.line.given_value(word, self.fed_by) for word in given)
+        site = self.folder.site_here()
+        expanded = ExpandedLine(read_line(line), site.cwd, site.workspace, FRESH, site.own, values)
+        inner = Judge(self.book, self.tool, WorkingFolder(expanded, site), FRESH, self.depth + 1, texts=self.texts)
+        verdict = inner.line(expanded.reading())
+        if verdict.decision != "allow" or inner.reads_input(expanded.written):
+            return (
+                None
+                if verdict.decision == "allow"
+                else self._ask(text, f"it runs '{line}': {verdict.reason}", "carrier")
+            )
+        self.texts.append(line)
+        return with_reach_of(judged_as("allow", text, "command", "what it runs is allowed"), verdict.parts)
+
+    def reads_input(self, reading: Reading) -> bool:
+        """Whether a line inside of another may be given names by that one, which are not followed."""
+        return any(command.name in ("xargs", "read", *READS_LINES) for command in reading.commands)
 
     def _with_input(self, words: Sequence[Word], command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command inside xargs, with what is known of the words that its input adds."""
@@ -314,7 +403,87 @@ class Judge(msgspec.Struct):
             if covered.decision == "allow":
                 return covered
             judged = judged or covered
-        return judged or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+        return (
+            self._helped(words, text)
+            or self._computed(words, text)
+            or judged
+            or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+        )
+
+    def _helped(self, words: Sequence[Word], text: str) -> Judged | None:
+        """A program that only prints how it is used, or its version, and is none of the workspace's own."""
+        name = words[0].value or ""
+        if not (self.book.confines and self.book.is_kept) or not asks_for_help([word.value for word in words]):
+            return None
+        if self.folder.leaves or found_inside(name, self.folder.workspace, os.environ.get("PATH", "")):
+            return None
+        if name == "git" and self._files.why_repository(words):
+            return None
+        return self._allow(text, HELP)
+
+    def _computed(self, words: Sequence[Word], text: str) -> Judged | None:
+        """Python that only computes and prints what files of the workspace hold, where a sandbox wholly keeps it in."""
+        name, rest = words[0].value or "", [word.value for word in words[1:]]
+        if not (self.book.confines and self.book.is_kept) or name not in ("python", "python3") or None in rest:
+            return None
+        if self.folder.leaves or self.folder.moves or shadows_modules(self.folder.cwd):
+            return None
+        if found_inside(name, self.folder.workspace, os.environ.get("PATH", "")):
+            return None
+        reads: Sequence[str] | None = None
+        if rest[:2] == ["-m", "json.tool"] and all(
+            word in JSON_TOOL or not word.startswith("-") for word in rest[2:] if word
+        ):
+            reads = [word for word in rest[2:] if word and not word.startswith("-")]
+            reads = reads if len(reads) <= 1 else None
+        elif (code := self._python_code(rest)) is not None and (found := computes(code)) is not None:
+            reads = found.reads
+        if reads is None or self._files.why_outside(
+            words, Operands(tuple(Operand(literal_word(path), path, "read") for path in reads))
+        ):
+            return None
+        return self._allow(text, PYTHON)
+
+    def _python_code(self, rest: Sequence[str | None]) -> str | None:
+        """The code that python is given in the line: behind `-c`, or in a here-document that bash leaves as it is."""
+        if len(rest) == 2 and rest[0] == "-c":
+            return rest[1]
+        redirections = self.fed_by.redirections if self.fed_by is not None and not self.depth else ()
+        bodies = [each for each in redirections if each.operator.startswith("<")]
+        is_plain = list(rest) in ([], ["-"]) and len(bodies) == 1 and bodies[0].is_literal
+        return bodies[0].body if is_plain else None
+
+    def _listed(self, words: Sequence[Word], text: str, rule: Rule) -> Judged | None:
+        """A call of a program that lists and changes, where a preset means what only lists; None for other programs."""
+        is_git = words[0].value == "git"
+        row = listing_of((git_subcommand(words) or words) if is_git else words)
+        if row is None and words[0].value in COMMANDS:
+            return self._ask(
+                text, f"it is not known to list or print; the rule '{rule.text}' does not cover that", "option", rule
+            )
+        if row is None:
+            return None
+        listing, rest = row
+        given, files = listing.read(rest), self._files
+        guard = None if is_git else LISTED_GUARDS.get(words[0].value or "")
+        concerns = [*given.concerns, *(guard(words, self.folder) if guard else ())]
+        concerns += listing.options.more(given, self.folder) if listing.options.more else ()
+        if is_git and rule.text != "git help **":
+            concerns += git_concerns(words, self.folder, 2)
+        for each in concerns:
+            if each.writes is None:
+                return self._ask(text, f"{each.message}; the rule '{rule.text}' does not cover that", "option", rule)
+            if why := files.why_not_write(each.writes):
+                return self._ask(text, f"{each.message}, and {why}", "write", rule)
+        if why := files.why_of_process(words) or files.why_outside(
+            words, Operands(tuple(given.paths), given.unknown, given.follows)
+        ):
+            return self._ask(text, why, "outside", rule)
+        if why := files.why_obeyed(listing.obeys):
+            return self._ask(text, why, "settings", rule)
+        if (is_git or listing.is_git) and (why := files.why_repository(words if is_git else words[:1])):
+            return self._ask(text, why, "repository", rule)
+        return self._allow(text, rule)
 
     def _why_unlisted(self, program: Word) -> str:
         name = program.value or program.text
@@ -322,7 +491,9 @@ class Judge(msgspec.Struct):
 
     def _covered(self, words: Sequence[Word], text: str, rule: Rule, named: int) -> Judged:
         beyond = f"the rule '{rule.text}' does not cover that"
-        words, files = [word.sampled for word in words], self._files
+        words, files = sampled(words), self._files
+        if rule.confined and (listed := self._listed(words, text, rule)):
+            return listed
         if why := why_never_covered(words, named):
             return self._ask(text, f"{why}; {beyond}", "carrier", rule)
         if why := why_not_here(words, self.folder):
@@ -330,8 +501,13 @@ class Judge(msgspec.Struct):
         if why := files.why_of_process(words):
             return self._ask(text, why, "process", rule)
         for each in concerns_about(words, self.folder, named):
-            if each.option is not None and each.option in words[:named]:
+            is_hidden = rule.confined and each.option is not None and each.option.expanded
+            if each.option is not None and each.option in words[:named] and not is_hidden:
+                if rule.confined and (why := files.why_not_changed(words)):
+                    return self._ask(text, why, "write", rule)
                 continue
+            if rule.confined and each.message == READS_ANY:
+                continue  # which files these are is looked at below
             if each.writes is None:
                 return self._ask(text, f"{each.message}; {beyond}", "option", rule)
             if why := files.why_not_write(each.writes):
@@ -340,7 +516,8 @@ class Judge(msgspec.Struct):
             return self._ask(text, why, "outside", rule)
         if rule.confined and words[0].value == "git" and (why := files.why_repository(words)):
             return self._ask(text, why, "repository", rule)
-        if rule.confined and self.book.usual_reach == "look" and (why := files.why_written(words)):
+        is_own_only = self.book.usual_reach == "look" or words[0].value in OWN_ONLY
+        if rule.confined and is_own_only and (why := files.why_written(words)):
             return self._ask(text, why, "write", rule)
         if (rule.confined or words[0].value in PUTS_FILES) and (why := files.why_changes_later(words)):
             return self._ask(text, why, "later", rule)
@@ -384,6 +561,8 @@ class Judge(msgspec.Struct):
             why = self._why_listed(part.elements or ()) if is_free else "a variable of the shell is set"
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
+        elif self.book.confines and is_own_variable(part.name, exported=True) and value is not None:
+            pass  # the program sees it, and obeys none of that name
         elif not is_harmless(part.name, value):
             why = f"'{part.text}' may change what the command does"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
@@ -399,6 +578,10 @@ class Judge(msgspec.Struct):
 
     def _doubt(self, doubt: Doubt, line: str) -> Judged:
         text = doubt.text or line
+        if doubt.code == FILE_DOUBT and self.book.confines:
+            return judged_as("allow", text, "doubt", "which file is read is judged by itself")
+        if doubt.code == FUNCTION_DOUBT and self.functions:
+            return judged_as("allow", text, "function", "what it runs is judged where it stands")
         if self._trusts_blindly or (self._is_kept_in and doubt.code in SEEN_THROUGH):
             return judged_as("allow", text, "doubt", self._why_trusted)
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
@@ -416,6 +599,63 @@ class Judge(msgspec.Struct):
 
     def _ask(self, text: str, why: str, doubt: str | None, rule: Rule | None = None) -> Judged:
         return judged_as(self.book.otherwise, text, "command", why, rule=rule, doubt=doubt)
+
+
+LOOKS_BESIDES = frozenset({"find", "gfind", "fd", "fdfind"})
+BUILTINS = CHANGES_THE_SHELL | {
+    "pushd",
+    "popd",
+    "dirs",
+    "shift",
+    "return",
+    "times",
+    "caller",
+    "disown",
+    "fg",
+    "bg",
+    "logout",
+}
+SHELLS_OF_LINES = frozenset({"bash", "sh", "dash"})
+ONLY_BASH = re.compile(
+    r"(?<!\$)\(\(|\[\[|&>|>&\s*[^\s\d-]|\|&|<<<|[<>]\(|\$['\"]|=\(|\+=|\b(?:function|export|readonly|local|declare|typeset|let|select)\b"
+    r"|\$\{[^}]*[/^,\[]|\$\{\w+:\d"
+)
+"""What other shells take for something else than bash does, as whose the line is read."""
+LINE_FOLLOWS = frozenset({"-c", "-lc", "-ec", "-euc", "-cl", "-xc", "-uc"})
+
+
+def line_for_shell(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:
+    """The line that a shell is given, and the arguments for it; None for any other call."""
+    values = [word.value for word in words[:3]]
+    if len(values) < 3 or values[0] not in SHELLS_OF_LINES or values[1] not in LINE_FOLLOWS or values[2] is None:
+        return None
+    if values[0] != "bash" and ONLY_BASH.search(values[2]):
+        return None
+    return values[2], words[4:]
+
+
+def with_reach_of(judged: Judged, parts: Sequence[Judged]) -> Judged:
+    """What was allowed for its parts, with the least reach that one of them may have."""
+    lowered = [part for part in parts if part.reach is not None and part.decision == "allow"]
+    if not lowered:
+        return judged
+    least = min(lowered, key=lambda part: REACHES.index(part.reach or "work"))
+    return replace(judged, rule=least.rule, origin=least.origin, reach=least.reach)
+
+
+def is_taken(name: str) -> bool:
+    """Whether something is called like a function already, so that who reads the line may take it for that."""
+    return is_known(name) or name in BUILTINS or name == "command_not_found_handle" or shutil.which(name) is not None
+
+
+def sampled(words: Sequence[Word]) -> list[Word]:
+    """The words, each with one of its numbers; to sed one below zero is an option that it does not know."""
+    if words[0].value not in ("sed", "gsed"):
+        return [word.sampled for word in words]
+    return [
+        word.sampled if word.signed_sample is None else literal_word(word.signed_sample, word.start, word.end)
+        for word in words
+    ]
 
 
 def as_checked(word: Word) -> Word:

@@ -67,6 +67,31 @@ class OwnFolders(msgspec.Struct, frozen=True):
         return not any(is_inside(os.path.normpath(path), other) for other in self.others)
 
 
+PUBLIC_FILES = frozenset({
+    *("/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/redhat-release", "/etc/alpine-release"),
+    *("/etc/fedora-release", "/etc/centos-release", "/etc/arch-release", "/etc/issue", "/etc/timezone"),
+    *("/etc/shells", "/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/debian_version", "/etc/nsswitch.conf"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems"),
+    *("/proc/stat", "/proc/vmstat", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/fs/file-max"),
+    *("/proc/sys/vm/swappiness", "/proc/sys/kernel/pid_max", "/proc/swaps", "/proc/cgroups", "/etc/localtime"),
+})  # fmt: skip
+"""Files that tell of the system, and of nobody who uses it."""
+PUBLIC_FOLDERS = (
+    *("/usr/bin", "/usr/sbin", "/usr/include", "/usr/share", "/usr/lib", "/usr/lib64", "/usr/libexec"),
+    *("/bin", "/sbin", "/lib", "/lib64", "/usr/local/bin", "/usr/local/sbin", "/usr/local/include", "/usr/local/share"),
+    *("/sys/fs/cgroup", "/sys/devices/system/cpu"),
+)
+"""Folders of what was installed for everybody."""
+
+
+def is_public(path: str) -> bool:
+    """Whether an absolute path, as it is written and where it leads, belongs to what every such system has."""
+    if not path.startswith("/") or path.startswith("//"):
+        return False
+    names = (os.path.normpath(path), resolved(path, "/")[1])
+    return all(name in PUBLIC_FILES or any(is_inside(name, folder) for folder in PUBLIC_FOLDERS) for name in names)
+
+
 def is_of_process(path: str) -> bool:
     """Whether a path, made absolute, is a file of a process that holds its secrets or leads around other paths."""
     return OF_PROCESS.match(os.path.normpath(path).replace("//", "/", 1)) is not None

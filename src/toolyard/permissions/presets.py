@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolyard.permissions.programs.categories import SHELLS
+from toolyard.permissions.programs.listings.find import COMMANDS
+from toolyard.permissions.programs.listings.git import GIT
+from toolyard.permissions.programs.listings.packages import FLAT
+from toolyard.permissions.programs.listings.shell import SHELL
+from toolyard.permissions.programs.listings.system import SYSTEM
 from toolyard.permissions.rules import PRESET, Rule, RuleBook, RuleOrigin, valid_rules
 
 if TYPE_CHECKING:
@@ -20,32 +26,37 @@ LOOKING = """
     cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
     hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
     b2sum **; sha224sum **; sha384sum **; base32 **; expand **; unexpand **; pr **; tsort **; shuf **; zcat **;
-    zgrep **; tar **; unzip **; zipinfo **; gzip -l **; ag **; numfmt **; arch; tty; locale; groups; getconf **;
+    zgrep **; tar **; unzip **; zipinfo **; ag **; numfmt **; arch; tty; groups;
     id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
     seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime;
     nproc; free **; ps **; env; printenv **; help **;
-    wait; jobs; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
+    wait; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
     git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;
-    git cat-file **; git show-ref **; git merge-base **; git branch; git branch -a; git branch -v; git branch -vv;
-    git branch --list **; git branch --show-current; git tag; git tag --list **; git tag -l **; git remote;
-    git remote -v; git remote get-url **; git stash list **; git stash show **; git reflog **; git worktree list **;
-    git for-each-ref **; git name-rev **; git count-objects **; git check-ignore **; git whatchanged **;
-    git branch -r; git branch -av; git branch -avv; git branch -rv; git branch --all; git branch --remotes;
-    git branch --contains **; git branch --merged **; git branch --no-merged **; git tag --contains **; git tag -n **;
-    git tag --points-at **; git config **; git --version; git tag --sort=*; git var **;
-    git show-branch **; git diff-tree **; git submodule; git submodule status;
+    git cat-file **; git show-ref **; git merge-base **; git for-each-ref **; git name-rev **; git count-objects **;
+    git check-ignore **; git check-attr **; git whatchanged **; git config **; git var **; bash -n **; sh -n **;
+    node --check **; node -c **;
+    git diff-tree **; git --version;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
     npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;
     make -v; bash --version; docker --version; uv --version; perl --version; perl -v; php --version; php -v;
     git version; curl --version; wget --version; jq --version; tar --version; ssh -V;
-    set -e; set -eu; set -euo pipefail; set -o pipefail; set +e
+    set **
 """
 """Commands that look, of the presets `read-only` and `workspace`."""
+LISTING = [
+    *(f"{name} **" for name in (*SYSTEM, *SHELL) if name not in (*SHELLS, "node", "nodejs")),
+    *(f"git {name} **" for name in GIT),
+]
+"""Commands that also change something: of these, the calls that only list or print."""
+KEPT_LISTING: list[dict[str, Any]] = [{"command": f"{name} **", "reach": "look"} for name in (*COMMANDS, *FLAT, "man")]
+"""The same of programs that obey files of the folder, or ask a service: only where a sandbox wholly keeps them in."""
 MAKING = "mkdir **; touch **; cp **; tee **"
 """Commands that make files: of its own temporary ones in `read-only`, of any in the workspace in `workspace`."""
-WORKING = f"{MAKING}; git add **"
+OWN_TEMPORARY = "rm **; rmdir **; mktemp"
+"""What nothing but temporary files of its own may be given to."""
+WORKING = f"{MAKING}; git add **; mv **; sed -i **; chmod **"
 """What `workspace` allows besides."""
 TYPING: dict[str, Any] = {"tool": "bash_job", "arguments": {"action": "write"}}
 """What is typed into a running program may be a command of its."""
@@ -62,7 +73,7 @@ def make_book(section: Section, more: Sequence[Rule] = (), *, kept: Kept = "not"
     """The rules of a section with those of its preset, and further ones, for calls that are kept in so well."""
     preset = SANDBOXED if kept == "wholly" else TRUSTED
     if section.is_configured:
-        preset = preset_rules(preset_in_force(section.preset, kept), section.allowed_commands)
+        preset = preset_rules(preset_in_force(section.preset, kept), section.allowed_commands, is_kept=kept == "wholly")
     return preset.extended([*section.rules, *more], broken=section.broken, operators=section.operators)
 
 
@@ -76,7 +87,7 @@ def preset_in_force(named: Preset | None, kept: Kept) -> Preset:
     return "workspace" if named == "sandboxed" and kept == "not" else named
 
 
-def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) -> RuleBook:
+def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None, *, is_kept: bool = False) -> RuleBook:
     """The rules of a preset; those of `read-only` and `workspace` hold only for paths inside the workspace."""
     origin = RuleOrigin(label=f"{PRESET}{preset}")
     match preset:
@@ -92,13 +103,19 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None) 
             rules += valid_rules([TYPING], "deny", origin)
             return RuleBook(rules, otherwise="deny", tools_otherwise="allow", is_allowlist=True)
         case "read-only":
-            patterns = [*split(LOOKING), *split(MAKING), *OF_THE_SESSION]
+            patterns = [*looking(is_kept=is_kept), *split(MAKING), *split(OWN_TEMPORARY), *OF_THE_SESSION]
             rules = valid_rules(patterns, "allow", origin, confined=True)
-            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look")
+            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look", is_kept=is_kept)
         case "workspace":
-            patterns = [*split(LOOKING), *split(WORKING), {"write": "**"}]
+            working = [{"command": pattern, "reach": "work"} for pattern in split(WORKING)]
+            patterns = [*looking(is_kept=is_kept), *working, *split(OWN_TEMPORARY), {"write": "**", "reach": "work"}]
             rules = valid_rules(patterns, "allow", origin, confined=True)
-            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow")
+            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow", is_kept=is_kept)
+
+
+def looking(*, is_kept: bool) -> list[str | dict[str, Any]]:
+    """The patterns of what looks, where a sandbox wholly keeps it in or not."""
+    return [*split(LOOKING), *LISTING, *(KEPT_LISTING if is_kept else ())]
 
 
 def split(text: str) -> list[str]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Verdict
 
 
+PRESET = "preset "
+"""How the origin of a rule is called that nobody wrote but us."""
 ONLY_READS = frozenset({"outside", "read"})
 """Doubts about what is read: a yes to them needs no further reach."""
 
@@ -32,10 +34,22 @@ def with_reach(verdict: Verdict, wanted: Reach | None, usual: Reach) -> Verdict:
         return replace(verdict, reach=wanted or reach_of_question(verdict, usual), usual_reach=usual)
     most = reaches_of(verdict.parts, usual)
     reach = nearest_of(*most, wanted) if wanted else nearest_of(*most) if most else usual
-    further = [part for part in verdict.parts if part.reach and is_beyond(part.reach, reach)]
+    further = [part for part in verdict.parts if is_beyond(meant_reach(part, verdict.parts, reach, usual), reach)]
     if further and wanted is None:
         return undecided(verdict, further[0], reach, usual)
     return replace(verdict, reach=reach, usual_reach=usual)
+
+
+def meant_reach(part: Judged, parts: Sequence[Judged], reach: Reach, usual: Reach) -> Reach:
+    """How far a part has to reach to do what it says.
+
+    Somebody's own rule means the usual reach; a preset's rule for something that only lists must not take that away.
+    """
+    if part.reach is not None:
+        return part.reach
+    is_own = part.rule is not None and not str(part.origin).startswith(PRESET)
+    is_lowered = any(other.reach == reach and str(other.origin).startswith(PRESET) for other in parts)
+    return usual if is_own and is_lowered else reach
 
 
 def reaches_of(parts: Sequence[Judged], usual: Reach) -> list[Reach]:
@@ -52,7 +66,9 @@ def reach_of_question(verdict: Verdict, usual: Reach) -> Reach:
 
 
 def undecided(verdict: Verdict, further: Judged, reach: Reach, usual: Reach) -> Verdict:
-    why = f"a rule lets '{further.text}' reach '{further.reach}', but other parts of the line may only '{reach}'"
+    why = (
+        f"a rule lets '{further.text}' reach '{further.reach or usual}', but other parts of the line may only '{reach}'"
+    )
     doubt = Judged(text=further.text, kind="doubt", decision="ask", reason=why, doubt="reach")
     return replace(
         verdict,
@@ -60,6 +76,6 @@ def undecided(verdict: Verdict, further: Judged, reach: Reach, usual: Reach) -> 
         reason=why,
         rule=None,
         parts=(*verdict.parts, doubt),
-        reach=further.reach or reach,
+        reach=further.reach or usual,
         usual_reach=usual,
     )

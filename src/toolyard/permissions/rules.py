@@ -187,6 +187,7 @@ class RuleBook:
         broken: str = "",
         is_allowlist: bool = False,
         operators: bool = True,
+        is_kept: bool = False,
     ) -> None:
         self.trusts = trusts and not broken
         """Whether every command may run that no rule is against."""
@@ -204,6 +205,8 @@ class RuleBook:
         """Whether the rules are a list of programs, by which a refusal is told."""
         self.operators = operators
         """Whether a line may be more than one command with its words."""
+        self.is_kept = is_kept
+        """Whether a sandbox wholly keeps in what a preset lets run, so that it need not be proven harmless."""
         self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
         self._commands: dict[Decision, CommandIndex] = {key: CommandIndex() for key in ("allow", "ask", "deny")}
         self._files: dict[tuple[Decision, Access], PathIndex[Rule]] = {}
@@ -241,17 +244,39 @@ class RuleBook:
             broken=broken or self.broken,
             is_allowlist=self.is_allowlist,
             operators=self.operators if operators is None else operators,
+            is_kept=self.is_kept,
         )
 
     def reaching(self, reach: Reach | None) -> RuleBook:
-        """What is left of them for a call that wants to reach further than usual: rules for that reach."""
-        if reach is None or not is_beyond(reach, self.usual_reach):
+        """What is left of them for a call that says how far it wants to reach: rules for that reach."""
+        if reach is None:
             return self
+        if not is_beyond(reach, self.usual_reach):
+            return self._without_lower if reach == self.usual_reach else self
         rules = [rule for rule in self.rules if rule.decision != "allow" or not is_beyond(reach, rule.reach or "look")]
         return RuleBook(
             rules,
             otherwise=self.otherwise,
             usual_reach=self.usual_reach,
+            broken=self.broken,
+            is_allowlist=self.is_allowlist,
+            operators=self.operators,
+        )
+
+    @cached_property
+    def _without_lower(self) -> RuleBook:
+        """The same for a call that wants all of its usual reach: a preset's rule for less of it is not meant then."""
+        usual = self.usual_reach
+        lower = [rule for rule in self.rules if rule.confined and rule.reach and is_beyond(usual, rule.reach)]
+        if not lower:
+            return self
+        return RuleBook(
+            [rule for rule in self.rules if rule not in lower],
+            trusts=self.trusts,
+            kept_in=self.kept_in,
+            otherwise=self.otherwise,
+            tools_otherwise=self.tools_otherwise,
+            usual_reach=usual,
             broken=self.broken,
             is_allowlist=self.is_allowlist,
             operators=self.operators,

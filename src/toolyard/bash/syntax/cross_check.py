@@ -89,6 +89,7 @@ def outline_of(reading: Reading) -> tuple[list[Item], dict[Span, str]]:
             return ("array", part.start, part.adds, words(part.elements))
         return ("assignment", part.start, part.adds, words([part.value]) if part.value and part.value.text else ())
 
+    items.extend(("function", each.name, each.start) for each in reading.functions)
     for part in reading.parts:
         match part:
             case SimpleCommand():
@@ -138,8 +139,12 @@ class ShfmtOutline:
             self.items.append(("condition", self._words(operands_of(node["X"]))))
         elif kind == "ArithmCmd":
             self.items.append(("arithmetic", node["Left"]["Offset"]))
+            self._counted(node.get("X"))
         elif kind == "DeclClause":
             self._declaration(node)
+        elif kind == "FuncDecl" and not node.get("RsrvWord"):
+            self.items.append(("function", node["Name"]["Value"], node["Pos"]["Offset"]))
+            self.statement(node["Body"])
         elif kind == "ForClause":
             loop = node["Loop"]
             if loop["Type"] == "CStyleLoop":
@@ -261,9 +266,24 @@ class ShfmtOutline:
                     raise Different
                 self._statements(part.get("Stmts", ()))
                 return None
-            case "ParamExp" | "ArithmExp":
+            case "ArithmExp":
+                self._counted(part.get("X"))
+                return None
+            case "ParamExp":
                 return None
         raise Different
+
+    def _counted(self, node: object) -> None:
+        """The commands inside arithmetic."""
+        if isinstance(node, dict):
+            if node.get("Type") == "CmdSubst":
+                self._piece(node)
+                return
+            for value in node.values():
+                self._counted(value)
+        elif isinstance(node, list):
+            for value in node:
+                self._counted(value)
 
     def _quoted(self, parts: Iterable[dict[str, Any]]) -> str | None:
         pieces: list[str | None] = []

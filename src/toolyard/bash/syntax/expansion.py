@@ -46,6 +46,8 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may hold blanks or characters of patterns."""
     prefix: str = ""
     """What it surely begins with."""
+    numbered: bool = False
+    """Whether each line of it begins with a number and a colon."""
     texts: tuple[str, ...] = ()
     """Of a text that is not certain, all that it may be, if those are known."""
 
@@ -197,6 +199,7 @@ def partly_known(word: Word, pieces: Sequence[WordPiece], values: Sequence[Value
         is_number=found.is_number,
         texts=() if splits else found.texts,
         sample=None if splits else sample_of(values),
+        signed_sample=None if splits else sample_of(values, signed=True),
     )
 
 
@@ -225,14 +228,14 @@ def combined(pieces: Sequence[WordPiece], values: Sequence[Value]) -> Value:
     )
 
 
-def sample_of(values: Sequence[Value]) -> str | None:
+def sample_of(values: Sequence[Value], *, signed: bool = False) -> str | None:
     """The text with a number in the place of each that is not known; none when there is more than numbers."""
     if any(value.text is None and not value.is_number for value in values):
         return None
     first = next(value for value in values if value.text != "")
     return (
         None
-        if first.text is None and first.dashes
+        if first.text is None and first.dashes and not signed
         else "".join(value.text if value.text is not None else "1" for value in values)
     )
 

@@ -58,6 +58,7 @@ def read_by_grammar(text: str, *doubts: Doubt) -> Reading:
             doubts=(*doubts, *reader.doubts),
             pipes=tuple(reader.pipes),
             defines=tuple(reader.defines),
+            functions=tuple(reader.functions),
         )
     except Exception as error:  # a parser that fails, or is not installed, has proven nothing
         doubt = Doubt(code="unreadable", message=f"it cannot be read: {type(error).__name__}")

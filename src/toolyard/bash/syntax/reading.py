@@ -116,6 +116,8 @@ class Arithmetic(msgspec.Struct, frozen=True, kw_only=True):
     block: tuple[int, ...] = ()
     is_command: bool = False
     """Whether it stands where a command could."""
+    outputs: tuple[int, ...] = ()
+    """Where the substitutions begin whose output it counts with."""
 
 
 class Pipe(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +127,14 @@ class Pipe(msgspec.Struct, frozen=True, kw_only=True):
     end: int
     elements: tuple[tuple[int, int], ...]
     """Where each begins and ends; none when what is inside a substitution is no plain row of commands."""
+
+
+class ShellFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """`name() { … }`: where it begins and ends; its commands are parts of the reading like all others."""
+
+    name: str
+    start: int
+    end: int
 
 
 Part: TypeAlias = SimpleCommand | Redirection | Assignment | Condition | Loop | Arithmetic
@@ -142,6 +152,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The pipelines and substitutions in it."""
     defines: tuple[str, ...] = ()
     """The functions that it defines."""
+    functions: tuple[ShellFunction, ...] = ()
+    """Those of them of the plain form whose commands were read."""
 
     @property
     def commands(self) -> tuple[SimpleCommand, ...]:

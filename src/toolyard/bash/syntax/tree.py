@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.bash.syntax.command_nodes import WORD_NODES, CommandReader
-from toolyard.bash.syntax.reading import Arithmetic, Condition, Doubt, Loop, Pipe, SimpleCommand
+from toolyard.bash.syntax.reading import Arithmetic, Condition, Doubt, Loop, Pipe, ShellFunction, SimpleCommand
 from toolyard.bash.syntax.source_text import SourceText
 from toolyard.bash.syntax.word_nodes import ARITHMETIC, EXPANDED_NAME
-from toolyard.bash.syntax.words import Misread
+from toolyard.bash.syntax.words import Misread, literal_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -59,6 +59,12 @@ CONSTRUCTS = {
     "function_definition": "a function is defined",
     "unset_command": "the shell's variables are changed",
 }
+LOST_DASH = re.compile(r"[ \t]+-[ \t]+")
+FUNCTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+FILE_DOUBT = "file_read"
+"""The code of the doubt about `$(< file)`."""
+FUNCTION_DOUBT = "function"
+"""The code of the doubt about a function that was read."""
 EVALUATES = "arithmetic can run commands"
 NAME = re.compile(r"(?<![\w#])[A-Za-z_]\w*", re.ASCII)
 SETS = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
@@ -81,6 +87,7 @@ class TreeReader:
         self._text = SourceText(text)
         self.pipes: list[Pipe] = []
         self.defines: list[str] = []
+        self.functions: list[ShellFunction] = []
         self._commands = CommandReader(self._text, self._substitution, self._look_inside, self._arithmetic)
         self._depth = 0
         self._repeating = 0
@@ -165,13 +172,35 @@ class TreeReader:
                 self._comment(node)
             case kind if not node.is_named and kind in TOKENS:
                 self._token(node)
+            case "function_definition":
+                self._function(node)
+            case "file_redirect":
+                found, words = self._commands.redirections([node], self._statement)
+                if words or any(each.operator != "<" for each in found):
+                    raise Misread("a redirection without a command")
+                self._text.doubt(FILE_DOUBT, "a file is read without a command", node)
+                self.parts.extend(replace(each, block=self._block) for each in found)
             case _:
-                if node.type == "function_definition":
-                    self.defines += [self._text.of(child) for child in node.children if child.type == "word"]
                 self._unknown(node)
 
     def _append(self, command: SimpleCommand) -> None:
         self.parts.append(replace(command, repeated=self._repeating > 0, block=self._block, forked=self._forked > 0))
+
+    def _function(self, node: Node) -> None:
+        """`name() { … }`: what it does is read in its place, and who judges the line decides whether that is enough."""
+        self.defines += [self._text.of(child) for child in node.children if child.type == "word"]
+        if [child.type for child in node.children] != ["word", "(", ")", "compound_statement"]:
+            self._unknown(node)
+            return
+        name, body = self._text.of(node.children[0]), node.children[-1]
+        if not FUNCTION.fullmatch(name) or body.children[0].type != "{":
+            self._unknown(node)
+            return
+        self._text.check_gaps(node.children)
+        self._text.doubt(FUNCTION_DOUBT, CONSTRUCTS["function_definition"], node)
+        self.functions.append(ShellFunction(name=name, start=node.start_byte, end=node.end_byte))
+        self._repeating += 1
+        self._statement(body)
 
     def _pipe(self, node: Node, statements: list[Node]) -> None:
         """Note what feeds what; a statement that is no command or row of commands feeds something that is not known."""
@@ -185,6 +214,10 @@ class TreeReader:
 
     def _arithmetic(self, text: str, node: Node, *, is_command: bool = False) -> None:
         """What is between `((` and `))`: nothing that runs commands, as far as can be seen without its variables."""
+        outputs = [child for child in node.children if child.type == "command_substitution"]
+        outputs += [each for child in node.children for each in substitutions_below(child)]
+        for each in dict.fromkeys(outputs):
+            text = text.replace(self._text.of(each), "0", 1)
         text = re.sub(r"\$\{([A-Za-z_]\w*)\}", r"\1", text)
         if not ARITHMETIC.fullmatch(text) or EXPANDED_NAME.search(text):
             raise Misread(EVALUATES)
@@ -197,6 +230,7 @@ class TreeReader:
                 start=node.start_byte,
                 block=self._block,
                 is_command=is_command,
+                outputs=tuple(each.start_byte for each in dict.fromkeys(outputs)),
             )
         )
 
@@ -257,7 +291,8 @@ class TreeReader:
 
     def _redirected(self, node: Node) -> None:
         """A statement with redirections behind it, or redirections alone."""
-        self._text.check_gaps(node.children)
+        dash = self._lost_dash(node)
+        self._text.check_gaps(node.children if dash is None else node.children[1:])
         has_body = not node.children[0].type.endswith("_redirect")
         body = node.children[0] if has_body else None
         found, words = self._commands.redirections(node.children[has_body:], self._statement)
@@ -265,7 +300,10 @@ class TreeReader:
             descriptor = self._commands.descriptor_of(body, node.children[1])
             if descriptor is not None:
                 found[0] = replace(found[0], descriptor=self._text.of(descriptor), start=descriptor.start_byte)
-            self._append(self._commands.command(body, words, found, without=descriptor))
+            command = self._commands.command(body, words, found, without=descriptor)
+            if dash is not None and words:
+                raise Misread("words behind a here-document")
+            self._append(command if dash is None else replace(command, words=(*command.words, dash)))
             return
         covers = (body.start_byte, body.end_byte) if body is not None else (0, 0)
         self.parts.extend(replace(each, covers=covers, block=self._block) for each in found)
@@ -273,6 +311,17 @@ class TreeReader:
             self._statement(body)
         if words:
             raise Misread("words behind a redirection belong to no command")
+
+    def _lost_dash(self, node: Node) -> Word | None:
+        """The `-` of `cat - <<E`, which the grammar leaves out of its tree."""
+        first, *others = node.children
+        if first.type != "command" or not others or others[0].type != "heredoc_redirect":
+            return None
+        gap = self._text.between(first.end_byte, others[0].start_byte)
+        if not LOST_DASH.fullmatch(gap):
+            return None
+        start = first.end_byte + gap.index("-")
+        return literal_word("-", start, start + 1)
 
     def _loop(self, node: Node) -> None:
         self._text.check_gaps(node.children)
@@ -366,3 +415,10 @@ def leaves_of(node: Node) -> list[Node]:
     if node.type in EXPRESSIONS:
         return [leaf for child in node.children for leaf in leaves_of(child)]
     return [node]
+
+
+def substitutions_below(node: Node) -> list[Node]:
+    """The substitutions in a node that are in no other."""
+    if node.type == "command_substitution":
+        return [node]
+    return [found for child in node.children for found in substitutions_below(child)]

@@ -29,11 +29,12 @@ HARMLESS_EXPANSION = re.compile(
     r"""\$\{(?:
         (?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])
       | \#(?P<measured>[A-Za-z_]\w*(?:\[[@*]\])?)
-      | (?P<element>[A-Za-z_]\w*)\[(?:[@*]|[0-9]{1,4})\]
-      | (?P<changed>[A-Za-z_]\w*) (?P<change>
+      | (?P<element>[A-Za-z_]\w*)\[(?:[@*]|[0-9]{1,4})\] (?P<cased>\^\^?|,,?|)
+      | !(?P<keys>[A-Za-z_]\w*)\[[@*]\]
+      | (?P<changed>[A-Za-z_]\w*|[1-9]) (?P<change>
             :?[-+] [\w./ ,%+-]*
-          | (?:\#\#?|%%?) [\w./*?,:@+-]*
-          | //?[\#%]?[\w.,:@*?-]+(?:/[\w./,:@ -]*)?
+          | (?:\#\#?|%%?) [\w./*?,:@+=( -]*
+          | //?[\#%]?(?:[\w.,:@*? -]|\\/)+(?:/[\w./,:@ -]*)?
           | \^\^? | ,,? | :[ ]?-?[0-9]{1,6}(?::-?[0-9]{1,6})?
         )
     )\}""",
@@ -92,8 +93,10 @@ class WordReader:
             case "simple_expansion":
                 text = text.lstrip(" \t\n") if quoted else text  # the grammar counts blanks before it among its own
                 self._check(PARAMETER, text, "an expansion that is not understood")
-                builder.dynamic(WordPiece(kind="variable", text=text[1:], quoted=quoted, start=node.start_byte))
+                is_quoted = quoted and text != "$@"  # which becomes several words
+                builder.dynamic(WordPiece(kind="variable", text=text[1:], quoted=is_quoted, start=node.start_byte))
             case "expansion":
+                text = text.lstrip(" \t\n") if quoted else text
                 self._look_inside(node)
                 builder.dynamic(self._expansion(node, text, quoted=quoted))
             case "arithmetic_expansion":
@@ -127,9 +130,13 @@ class WordReader:
             raise Misread("an expansion that may evaluate what it finds")
         if found["measured"]:
             return WordPiece(kind="number", text=text, start=node.start_byte)
+        if found["keys"]:
+            return WordPiece(kind="unknown", text=text, quoted=False, start=node.start_byte)
         name = found["name"] or found["changed"] or found["element"]
-        is_whole = found["element"] is not None and text[-3] in "@*"  # becomes several words, also between quotes
-        change = found["change"] or ""
+        is_whole = (
+            found["element"] is not None and re.search(r"\[[@*]\]", text) is not None
+        )  # becomes several words, also between quotes
+        change = found["change"] or found["cased"] or ""
         return WordPiece(
             kind="variable", text=name, quoted=quoted and not is_whole, change=change, start=node.start_byte
         )
@@ -176,7 +183,7 @@ class WordReader:
             raise Misread("backticks inside backticks")
         if text.startswith(">("):
             raise Misread("output goes to a command")
-        if text.startswith("$(<"):
+        if text.startswith("$(<") and [child.type for child in node.children[1:-1]] != ["file_redirect"]:
             raise Misread("a file is read without a command")
 
     def _look_inside(self, node: Node) -> None:

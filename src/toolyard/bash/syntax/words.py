@@ -64,6 +64,8 @@ class Word(msgspec.Struct, frozen=True, kw_only=True):
     """All texts that it may become, when they are known and it stays one word."""
     sample: str | None = None
     """One of the texts that it becomes, when all of them differ in nothing but a number."""
+    signed_sample: str | None = None
+    """The same when the first number may be below zero, for programs to which that can be no option."""
     pieces: tuple[WordPiece, ...] = ()
     """What it consists of, unless its value is certain as it is written."""
 

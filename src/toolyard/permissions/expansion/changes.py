@@ -24,6 +24,8 @@ def changed(value: Value, change: str, known: Callable[[str], Value]) -> Value:
     if match is None:
         return value if not change else UNKNOWN
     operator, given = match.groups()
+    if operator == ":-" and value.texts:
+        return union([known(given), *(known(text) for text in value.texts if text)])
     if operator.endswith(("-", "+")):
         return union([known(given), value if operator.endswith("-") else known("")])
     if value.text is not None:

@@ -30,7 +30,7 @@ from toolyard.permissions.expansion.folders import CHANGES_FOLDER, FolderTrail, 
 from toolyard.permissions.expansion.globs import files_matching
 from toolyard.permissions.expansion.outputs import output_of
 from toolyard.permissions.expansion.trees import ALL, Chosen, names_below, tracked_names
-from toolyard.permissions.expansion.variables import Variables, home_folder
+from toolyard.permissions.expansion.variables import DECLARES, Variables, home_folder
 from toolyard.permissions.paths import OwnFolders, resolved
 
 if TYPE_CHECKING:
@@ -57,10 +57,17 @@ class ExpandedLine:
     """Expands one line for the folder and the shell that it would run in; looks at the disk only where it has to."""
 
     def __init__(
-        self, reading: Reading, cwd: str, workspace: str, shell: ShellFacts, own: OwnFolders = NO_FOLDERS
+        self,
+        reading: Reading,
+        cwd: str,
+        workspace: str,
+        shell: ShellFacts,
+        own: OwnFolders = NO_FOLDERS,
+        given: tuple[Value, ...] | None = None,
     ) -> None:
         self.written = reading
         self.own = own
+        self._given = given
         self._workspace, self._shell = os.path.normpath(workspace), shell
         self._at_first = Whereabouts((os.path.normpath(cwd),))
         self._changes = () if reading.plain else folder_changes(reading)
@@ -73,7 +80,7 @@ class ExpandedLine:
 
     @cached_property
     def _variables(self) -> Variables:
-        return Variables(self.written, self, odd=self._shell.odd_variables, home=home_folder())
+        return Variables(self.written, self, odd=self._shell.odd_variables, home=home_folder(), given=self._given)
 
     @cached_property
     def _commands(self) -> dict[int, SimpleCommand]:
@@ -122,6 +129,27 @@ class ExpandedLine:
     def holds_number(self, name: str, at: LinePlace) -> bool:
         return self._variables.holds_number(name, at)
 
+    @property
+    def changes_folder(self) -> bool:
+        return bool(self._changes)
+
+    def prints_number(self, start: int) -> bool:
+        """Whether the output of a substitution that begins at a place is a number."""
+        return self._output(start).is_number
+
+    def given_value(self, word: Word, at: LinePlace) -> Value:
+        """What there is to know of a word that becomes an argument of a line that a shell is given."""
+        if word.value is not None:
+            return self.known(word.value, at)
+        start, stars, _ = word.text.partition("**")
+        if word.kind == "glob" and stars and word.prefix == start:  # what find puts in
+            return replace(self.below(start.rstrip("/") or "/", at), dashes=False, prefix=start)
+        return (
+            Value(inside=word.inside, relative=not word.prefix.startswith("/"), dashes=word.may_be_option)
+            if word.inside
+            else UNKNOWN
+        )
+
     def input_word(self, command: SimpleCommand, *, separated: bool) -> Word:
         """What a command reads, as further arguments of a command that it runs: each line, or each word of it."""
         value = self.input_value(command)
@@ -150,7 +178,10 @@ class ExpandedLine:
         return part
 
     def _command(self, part: SimpleCommand) -> SimpleCommand:
-        words = self._words(part.written, part) if any(word.pieces for word in part.written) else part.written
+        if part.name in DECLARES:
+            words = tuple(self._single(word, part) for word in part.written)
+        else:
+            words = self._words(part.written, part) if any(word.pieces for word in part.written) else part.written
         changed_ = replace(
             part,
             words=words,

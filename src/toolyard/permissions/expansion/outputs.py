@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from toolyard.bash.syntax.expansion import A_COUNT, SOME_NUMBER, UNKNOWN, Value, union
 from toolyard.files.door import LARGEST_TEXT, Door
 from toolyard.permissions.expansion.trees import ALL, Chosen
+from toolyard.permissions.paths import is_public
 from toolyard.permissions.programs.categories import names
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ PASSES = {
 LISTS = {
     "ls": re.compile(r"-[1rtSUX]+"),
     "fd": re.compile(r"-[tedgIHsi]|--(?:type|extension|max-depth|hidden|no-ignore|glob)(?:=.*)?|-[tde].+"),
-    "rg": re.compile(r"-[lFwiSgtT]+|--(?:files|files-with-matches|glob|type|hidden|sort|iglob)(?:=.*)?|-[gtT].+"),
+    "rg": re.compile(r"-[l0FwiSgtT]+|--(?:files|files-with-matches|glob|type|hidden|sort|iglob)(?:=.*)?|-[gtT].+"),
     "grep": re.compile(r"-[rlLEFiwIse]+|--(?:include|exclude|exclude-dir|files-with-matches|recursive)(?:=.*)?"),
 }
 """Programs that print names, each with the options after which they print nothing else."""
@@ -49,7 +51,7 @@ FIND_ODD = re.compile(r"-(?:L|follow|H|D|printf|fprint.*|fls|ls|exec.*|ok.*|dele
 FIND_JOINS = names("-o -or , ! -not ( )")
 GIT_LISTS = {
     "ls-files": re.compile(r"-[comdz]+|--(?:others|cached|modified|deleted|exclude-standard|full-name)|--"),
-    "diff": re.compile(r"--(?:name-only|cached|staged|diff-filter=\w+)|--"),
+    "diff": re.compile(r"--(?:name-only|cached|staged|diff-filter=\w+)|-z|--"),
     "grep": re.compile(r"-[lniwEFI]*l[lniwEFI]*|--(?:name-only|files-with-matches)|-[niwEFI]+|--"),
     "show": re.compile(r"--(?:name-only|pretty=|format=)"),
     "ls-tree": re.compile(r"-r|--name-only"),
@@ -59,9 +61,13 @@ ADDS_OTHERS = re.compile(r"-\w*o\w*|--(?:others|cached|staged)")
 GIT_NEEDS = {"diff": "--name-only", "show": "--name-only", "ls-tree": "--name-only"}
 GIT_REVISIONS = {
     "rev-parse": re.compile(r"--(?:short(?:=\d+)?|abbrev-ref|verify|quiet|symbolic-full-name)|-q"),
-    "merge-base": re.compile(r"--(?:fork-point|octopus)"),
+    "merge-base": re.compile(r"--(?:fork-point|octopus|all)|-a"),
     "describe": re.compile(r"--(?:tags|always|abbrev=\d+|long)"),
-    "branch": re.compile(r"--show-current"),
+    "branch": re.compile(
+        r"--show-current|--format=%\((?:refname:short|refname|objectname)\)|-[ar]+|--(?:all|remotes|list)"
+    ),
+    "for-each-ref": re.compile(r"--format=%\((?:refname:short|refname|objectname)\)|--sort=-?\w+|--count=\d+"),
+    "tag": re.compile(r"-l|--list|--sort=-?[\w:]+"),
     "rev-list": re.compile(r"-n|-\d+|-n\d+|--max-(?:count|parents)=\d+"),
     "symbolic-ref": re.compile(r"--short|-q"),
 }
@@ -150,15 +156,38 @@ def grep(words: Sequence[Word], given: Value | None, around: Surroundings) -> Va
     if any(re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|--count", option) for option in options):
         has_one = len(operands) <= 2 and not any(re.fullmatch(r"-[a-zA-Z]*[rRH].*", option) for option in options)
         return A_COUNT if has_one else UNKNOWN
+    if (
+        len(operands) == 2
+        and options
+        and all(map(NUMBERS_LINES.fullmatch, options))
+        and is_one_file(operands[1], around)
+    ):
+        return replace(UNKNOWN, numbered=True, dashes=False)
     lists = any(re.fullmatch(r"-[a-zA-Z]*[lL][a-zA-Z]*|--files.*", option) for option in options)
     return listed("grep", words, around, skip=1) if lists and given is None else UNKNOWN
+
+
+def is_one_file(word: Word, around: Surroundings) -> bool:
+    """Whether a word surely is a single file, before whose lines grep puts no name."""
+    return (
+        word.value is not None
+        and PLAIN_NAME.fullmatch(word.value) is not None
+        and around.folder is not None
+        and os.path.isfile(os.path.join(around.folder, word.value))
+    )
+
+
+PLAIN_NAME = re.compile(r"[\w./-]+", re.ASCII)
+"""A name that is nothing but a name where grep tells it in a sentence, as it does of binary files."""
+NUMBERS_LINES = re.compile(r"-[niwEFP]*n[niwEFP]*|-m\d+|-[iwEFP]+")
+"""Options of grep with which each line begins with its number, or that change nothing about that."""
 
 
 def ripgrep(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
     options, _ = divided(words, "gtT")
     if "--files" in options:
         return listed("rg", words, around)
-    lists = any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files-with-matches", option) for option in options)
+    lists = any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z0]*|--files-with-matches", option) for option in options)
     return listed("rg", words, around, skip=1) if lists else UNKNOWN
 
 
@@ -212,6 +241,8 @@ def find(words: Sequence[Word], _given: Value | None, around: Surroundings) -> V
     found = union([below(word, around, chosen) for word in starts] or [around.below(".", chosen)])
     prefix = starts[0].value or "" if len(starts) == 1 else "./" if not starts else ""
     is_plain = bool(prefix) and not prefix.startswith("-")
+    if len(starts) > 1 and all((word.value or "-")[0] != "-" for word in starts):
+        return replace(found, dashes=False, prefix="") if found.inside else UNKNOWN
     return replace(found, dashes=not is_plain, prefix=prefix if is_plain else "") if found.inside else UNKNOWN
 
 
@@ -242,6 +273,10 @@ def git(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Va
         revisions = [argument for argument in arguments if not argument.startswith("-")]
         is_plain = all(GIT_REVISIONS[command].fullmatch(option) for option in options)
         is_known = all(REVISION.fullmatch(each) and ".." not in each for each in revisions)
+        if command in ("branch", "for-each-ref") and not any(
+            each.startswith(("--format", "--show")) for each in options
+        ):
+            return UNKNOWN
         return A_WORD if is_plain and is_known else UNKNOWN
     return UNKNOWN
 
@@ -361,6 +396,37 @@ def through_xargs(words: Sequence[Word], given: Value | None, around: Surroundin
     return around.below(".") if given is not None and given.relative and is_piece else UNKNOWN
 
 
+def program_path(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
+    """`which NAME`, `command -v NAME`: where a program is that everybody has."""
+    values = [word.value for word in words[1:] if word.value not in ("-v", "-p")]
+    if len(values) != 1 or values[0] is None or values[0].startswith("-") or "/" in values[0]:
+        return UNKNOWN
+    found = shutil.which(values[0])
+    return around.known(found) if found is not None and is_public(found) else UNKNOWN
+
+
+def temporary(words: Sequence[Word], _given: Value | None, around: Surroundings) -> Value:
+    """`mktemp`: a file among one's own temporary ones, whatever its name."""
+    is_plain = all(word.value in ("-d", "-q", "--directory") for word in words[1:])
+    found = around.known(MADE)
+    return found if is_plain and found.inside else UNKNOWN
+
+
+def fields(words: Sequence[Word], given: Value | None, _around: Surroundings) -> Value:
+    """`cut -d: -f1` of lines that begin with a number."""
+    values = [word.value for word in words[1:]]
+    is_first = values in (
+        ["-d:", "-f1"],
+        ["-d", ":", "-f", "1"],
+        ["-d", ":", "-f1"],
+        ["-f1", "-d:"],
+        ["-d:", "-f", "1"],
+    )
+    return replace(A_COUNT, splits=True) if given is not None and given.numbered and is_first else UNKNOWN
+
+
+MADE = f"{os.sep}tmp/tmp.XXXXXXXXXX"
+"""Stands for the name of a file that mktemp makes."""
 PRINTERS: dict[str, Callable[[Sequence[Word], Value | None, Surroundings], Value]] = {
     "wc": count_lines,
     "grep": grep,
@@ -381,4 +447,8 @@ PRINTERS: dict[str, Callable[[Sequence[Word], Value | None, Surroundings], Value
     "awk": first_field,
     "tr": translate,
     "xargs": through_xargs,
+    "which": program_path,
+    "command": program_path,
+    "mktemp": temporary,
+    "cut": fields,
 }

@@ -18,6 +18,9 @@ HARMLESS = each_name(
         "CI CLICOLOR CLICOLOR_FORCE FORCE_COLOR NO_COLOR CARGO_TERM_COLOR PY_COLORS TERM": SWITCH,
         "NODE_ENV PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE": SWITCH,
         "TZ": ZONE,
+        "GOPROXY GONOSUMDB": re.compile(r"off|direct"),
+        "GIT_TRACE GIT_TRACE_SETUP GIT_TRACE_PERFORMANCE": re.compile(r"[012]|true|false"),
+        "LESS": re.compile(r"-?[FRXSNiMeq]{0,12}"),
     }
 )
 """Variables by which programs only print otherwise, each with the values that mean no more than that."""

@@ -7,8 +7,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from toolyard.bash.syntax.words import Word
+from toolyard.bash.syntax.words import Word, literal_word
 from toolyard.permissions.expansion.variable_names import is_harmless_assignment
 from toolyard.permissions.programs.categories import is_carrier, is_shell, names, program_name
 from toolyard.permissions.programs.files.find import find_commands
@@ -57,8 +58,10 @@ class Carried(msgspec.Struct):
 def carried_by(words: Sequence[Word]) -> Carried | None:
     """What a command carries; None when it carries nothing."""
     name = program_name(words[0].value)
-    if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind")):
+    if not (is_carrier(name) or is_shell(name) or name in ("find", "gfind", "fd", "fdfind")):
         return None
+    if name in ("fd", "fdfind"):
+        return carried_by_fd(words)
     if name in ("find", "gfind"):
         commands = find_commands(words)
         return Carried(commands=commands, is_all=all(commands)) if commands else None
@@ -104,6 +107,32 @@ def blurred(word: Word, marker: str) -> Word:
         return word
     prefix = word.value.partition(marker)[0]
     return Word(text=word.text, start=word.start, end=word.end, kind="dynamic", prefix=prefix)
+
+
+def carried_by_fd(words: Sequence[Word]) -> Carried | None:
+    """The command behind `-x`, for each file that it finds where it runs or below what it is told."""
+    at = next((at for at, word in enumerate(words) if word.value in FD_RUNS), None)
+    if at is None:
+        return None
+    command = tuple(words[at + 1 :])
+    is_plain = (
+        bool(command)
+        and all(word.value is not None for word in words)
+        and not any(word.value == ";" for word in command)
+    )
+    is_plain = is_plain and not any(
+        re.match(r"-\w*[LXx]|--(?:follow|search-path|base-directory|exec)", word.prefix) for word in words[1:at]
+    )
+    starts = [word.value or "" for word in words[1:at] if not word.prefix.startswith("-")][1:]
+    is_plain = is_plain and not any(start.startswith(("/", "~")) or ".." in start for start in starts)
+    if not is_plain or any("{" in (word.value or "") and word.value != "{}" for word in command):
+        return Carried(commands=[command] if command else [], suspects=suspects_in(words))
+    found = replace(literal_word("{}"), value=None, kind="glob", prefix="./", text="./**")
+    filled = tuple(found if word.value == "{}" else word for word in command)
+    return Carried(commands=[filled if found in filled else (*filled, found)], is_all=True)
+
+
+FD_RUNS = ("-x", "--exec", "-X", "--exec-batch")
 
 
 def carried_by_env(words: Sequence[Word]) -> Carried | None:

@@ -105,9 +105,22 @@ def git_concerns(words: Sequence[Word], folder: FolderFacts, named: int) -> Iter
     yield from git_losses(inner, named)
 
 
+QUIET_SETTINGS = re.compile(
+    r"(?i)(?:color\.[\w.]+|column\.\w+|core\.(?:quotepath|abbrev|autocrlf|eol|filemode|ignorecase|precomposeunicode)"
+    r"|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth)"
+    r"|log\.(?:date|decorate|abbrevcommit|follow|mailmap)|status\.(?:short|branch|showuntrackedfiles|relativepaths)"
+    r"|advice\.\w+|grep\.(?:linenumber|column|patterntype|extendedregexp|fullname)|blame\.(?:date|showemail|coloring)"
+    r"|tag\.sort|branch\.sort|versionsort\.suffix|safe\.directory|i18n\.logoutputencoding)=[\w.,:/* -]*"
+    r"|(?:core\.pager|pager\.\w+)=(?:cat|false|)"
+)
+"""Settings by which git only prints otherwise."""
+
+
 def global_concerns(words: Sequence[Word], folder: FolderFacts) -> Iterator[Concern]:
     given = GLOBALS.scan(words)
     for name, value in given.options:
+        if name == "c" and value is not None and QUIET_SETTINGS.fullmatch(value):
+            continue
         if name == "C":
             if value is None or folder.moves or not folder.contains(value):
                 yield Concern(message="-C leads out of the workspace")

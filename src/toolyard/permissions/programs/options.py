@@ -304,7 +304,7 @@ class Scanner:
             self._take_long(word.value, word)
         elif self._is_operand(word):
             self.given.operands.append(word)
-        elif word.expanded and not self._ended:
+        elif word.expanded and word.kind == "glob" and not self._ended:
             self._unknown(word, f"what '{word.text}' becomes is an option", always=True)
         elif word.value == "--" and not self._ended:
             self._ended = True
