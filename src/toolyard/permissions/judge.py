@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from itertools import pairwise
@@ -29,12 +28,9 @@ from toolyard.permissions.programs.categories import CHANGES_THE_SHELL, is_shell
 from toolyard.permissions.programs.git import git_concerns, git_subcommand
 from toolyard.permissions.programs.guards import GUARDS, concerns_about, is_known, why_never_covered, why_not_here
 from toolyard.permissions.programs.listings.find import COMMANDS, PLAIN, listing_of
-from toolyard.permissions.programs.listings.help_texts import asks_for_help, found_inside
-from toolyard.permissions.programs.listings.python_code import computes, shadows_modules
+from toolyard.permissions.programs.listings.unlisted import rule_for_code, rule_for_help, rule_for_others
 from toolyard.permissions.programs.operands import Operands
-from toolyard.permissions.programs.options import Operand
 from toolyard.permissions.refusals import find_refusal, possible_commands, privilege_reason, privileged_word
-from toolyard.permissions.rules import PRESET, Rule, RuleOrigin
 from toolyard.permissions.verdict import Judged
 
 if TYPE_CHECKING:
@@ -45,7 +41,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.permissions.expansion.shell_state import ShellFacts
     from toolyard.permissions.file_access import CallSite
-    from toolyard.permissions.rules import RuleBook
+    from toolyard.permissions.rules import Rule, RuleBook
 
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -62,11 +58,6 @@ MOST_SHOWN = 200
 TRUSTED = "everything is trusted that no rule is against"
 SEEN_THROUGH = frozenset({"construct", "endless", "empty", FUNCTION_DOUBT, FILE_DOUBT})
 """Codes of doubts about what a line may do, not about which commands it holds."""
-PYTHON = Rule(
-    decision="allow", text="python3 -c", origin=RuleOrigin(label=f"{PRESET}python"), confined=True, reach="look"
-)
-"""What lets python compute."""
-JSON_TOOL = ("--sort-keys", "--compact", "--no-ensure-ascii", "--json-lines", "--tab", "--no-indent")
 OWN_ONLY = frozenset({"rm", "rmdir", "mktemp"})
 """Programs that a preset lets touch nothing but temporary files of their own."""
 READS_ANY = "'--no-index' reads any file"
@@ -75,10 +66,6 @@ LISTED_GUARDS = {
     name: GUARDS[name] for name in PLAIN if name in GUARDS and name not in ("tar", "gtar", "bsdtar", "jobs")
 }
 """What is known of programs besides their listings holds for these as well."""
-HELP = Rule(
-    decision="allow", text="PROGRAM --help", origin=RuleOrigin(label=f"{PRESET}help"), confined=True, reach="look"
-)
-"""What lets a program print how it is used."""
 KEPT_IN = "it stays in the sandbox, and no rule is against it"
 
 
@@ -198,7 +185,8 @@ class Judge(msgspec.Struct):
         reads = not self.alone or any(each.operator.startswith("<") for each in part.redirections)
         if not reads or self._trusts or not obeys_its_input([word.value for word in part.words]):
             return None
-        if self._computed(part.words, part.text):
+        is_kept = self.book.confines and self.book.is_kept
+        if is_kept and rule_for_code(part.words, self.folder, self._files, self.fed_by if not self.depth else None):
             return None
         if refused := self._refused([*part.wrapped, part.words], part.text):
             return refused
@@ -403,55 +391,18 @@ class Judge(msgspec.Struct):
             if covered.decision == "allow":
                 return covered
             judged = judged or covered
+        if self.book.confines and self.book.is_kept and (rule := self._only_looks(words, is_listed=bool(found))):
+            return self._allow(text, rule)
+        return judged or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+
+    def _only_looks(self, words: Sequence[Word], *, is_listed: bool) -> Rule | None:
+        """What lets a command look in a sandbox that wholly keeps it in, although no rule of a preset spells it out."""
+        fed_by = self.fed_by if not self.depth else None
         return (
-            self._helped(words, text)
-            or self._computed(words, text)
-            or judged
-            or self._otherwise(text, self._why_unlisted(words[0]), "no_rule")
+            rule_for_help(words, self.folder, self._files)
+            or rule_for_code(words, self.folder, self._files, fed_by)
+            or (None if is_listed else rule_for_others(words, self.folder, self._files))
         )
-
-    def _helped(self, words: Sequence[Word], text: str) -> Judged | None:
-        """A program that only prints how it is used, or its version, and is none of the workspace's own."""
-        name = words[0].value or ""
-        if not (self.book.confines and self.book.is_kept) or not asks_for_help([word.value for word in words]):
-            return None
-        if self.folder.leaves or found_inside(name, self.folder.workspace, os.environ.get("PATH", "")):
-            return None
-        if name == "git" and self._files.why_repository(words):
-            return None
-        return self._allow(text, HELP)
-
-    def _computed(self, words: Sequence[Word], text: str) -> Judged | None:
-        """Python that only computes and prints what files of the workspace hold, where a sandbox wholly keeps it in."""
-        name, rest = words[0].value or "", [word.value for word in words[1:]]
-        if not (self.book.confines and self.book.is_kept) or name not in ("python", "python3") or None in rest:
-            return None
-        if self.folder.leaves or self.folder.moves or shadows_modules(self.folder.cwd):
-            return None
-        if found_inside(name, self.folder.workspace, os.environ.get("PATH", "")):
-            return None
-        reads: Sequence[str] | None = None
-        if rest[:2] == ["-m", "json.tool"] and all(
-            word in JSON_TOOL or not word.startswith("-") for word in rest[2:] if word
-        ):
-            reads = [word for word in rest[2:] if word and not word.startswith("-")]
-            reads = reads if len(reads) <= 1 else None
-        elif (code := self._python_code(rest)) is not None and (found := computes(code)) is not None:
-            reads = found.reads
-        if reads is None or self._files.why_outside(
-            words, Operands(tuple(Operand(literal_word(path), path, "read") for path in reads))
-        ):
-            return None
-        return self._allow(text, PYTHON)
-
-    def _python_code(self, rest: Sequence[str | None]) -> str | None:
-        """The code that python is given in the line: behind `-c`, or in a here-document that bash leaves as it is."""
-        if len(rest) == 2 and rest[0] == "-c":
-            return rest[1]
-        redirections = self.fed_by.redirections if self.fed_by is not None and not self.depth else ()
-        bodies = [each for each in redirections if each.operator.startswith("<")]
-        is_plain = list(rest) in ([], ["-"]) and len(bodies) == 1 and bodies[0].is_literal
-        return bodies[0].body if is_plain else None
 
     def _listed(self, words: Sequence[Word], text: str, rule: Rule) -> Judged | None:
         """A call of a program that lists and changes, where a preset means what only lists; None for other programs."""

@@ -37,6 +37,7 @@ HARMLESS_EXPANSION = re.compile(
           | //?[\#%]?(?:[\w.,:@*? -]|\\/)+(?:/[\w./,:@ -]*)?
           | \^\^? | ,,? | :[ ]?-?[0-9]{1,6}(?::-?[0-9]{1,6})?
         )
+      | (?P<cut>[A-Za-z_]\w*|[1-9]) (?:\#\#?|%%?) (?:[^$`\\{}'"\n] | \\[^$`{}'\n])*
     )\}""",
     re.VERBOSE | re.ASCII,
 )
@@ -130,6 +131,8 @@ class WordReader:
             raise Misread("an expansion that may evaluate what it finds")
         if found["measured"]:
             return WordPiece(kind="number", text=text, start=node.start_byte)
+        if found["cut"]:  # what is left is not worked out: nobody needs it
+            return WordPiece(kind="unknown", text=text, quoted=quoted, start=node.start_byte)
         if found["keys"]:
             return WordPiece(kind="unknown", text=text, quoted=False, start=node.start_byte)
         name = found["name"] or found["changed"] or found["element"]

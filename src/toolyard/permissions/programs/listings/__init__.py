@@ -8,4 +8,5 @@ somebody's own with that text means all that `git branch` does, as ever.
 3. `python_code` reads Python that a line brings along.
 4. `help_texts` knows which calls of a program print how it is used, or its version.
 5. `find` finds the row for a call.
+6. `unlisted` knows what may look in a sandbox although no row is about it.
 """
