@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.plain_text import printable
-from toolyard.files.write_times import OpenSpan
+from toolyard.files.write_times import TICK, OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
@@ -43,7 +43,7 @@ from toolyard.process.waiting import run_shielded
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from toolyard.core.reach import Kept, Reach
     from toolyard.core.sandbox_properties import SandboxProperty
@@ -97,6 +97,8 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
+        self._cleaned: list[tuple[float, float]] = []
+        """When we cleaned up after what ran, since nothing does."""
         self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
@@ -375,6 +377,7 @@ class Sandbox:
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
+        self._cleaned = []
 
     def end_span(self) -> None:
         """Nothing runs inside: what was replaced since it came to rest is its owner's, and was guarded before."""
@@ -384,12 +387,28 @@ class Sandbox:
         until, then = self._idle or (time.time(), {})
         now = {path: identity_of(path) for path in self._obeyed}
         replaced = {path: which for path, which in now.items() if which and path in then and which != then[path]}
-        span.close(until, self._guarded | replaced)
+        cleaned, self._cleaned = self._cleaned, []
+        span.close(until, self._guarded | replaced, cleaned)
+
+    @contextlib.contextmanager
+    def _cleaning(self) -> Iterator[None]:
+        """Note when we move and remove what was made inside: that changes files, also by other names that they have."""
+        began = time.time()
+        try:
+            yield
+        finally:
+            while self._cleaned and began - self._cleaned[-1][1] < TICK:
+                began = min(began, self._cleaned.pop()[0])
+            self._cleaned.append((began, time.time()))
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         if not self._is_in_use:
             return {}
+        with self._cleaning():
+            return self._sweep(at_end=at_end)
+
+    def _sweep(self, *, at_end: bool) -> dict[str, str]:
         self._events.hear()
         self._catch_up()
         moved, self._put_aside = self._put_aside, {}
@@ -429,7 +448,9 @@ class Sandbox:
 
     def _exchange(self, *, at_end: bool = False, with_modules: bool = False) -> None:
         """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
-        if not run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules)):
+        with self._cleaning():
+            is_done = run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules))
+        if not is_done:
             self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
 
     def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
@@ -448,17 +469,21 @@ class Sandbox:
         proxies, self._proxies = self._proxies, []
         for proxy in proxies:
             await proxy.aclose()
-        steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
-        steps += [self._mount_points.remove] if self._mount_points else []
-        # What comes from inside may take long to be looked over.
-        is_done = await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
-        self._is_in_use = False
-        if self._folder:
-            if is_done:  # else whoever comes next goes on with it
-                CleanupRecord(self._folder.path).remove()
-            self._folder.remove()
-        if self._owns_common:
-            self.common.remove()
+        with self._cleaning():
+            steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True)]
+            steps += [self._mount_points.remove] if self._mount_points else []
+            # What comes from inside may take long to be looked over.
+            is_done = (
+                await run_shielded(asyncio.to_thread(run_each, *steps)) if self._repositories else run_each(*steps)
+            )
+            self._is_in_use = False
+            if self._folder:
+                if is_done:  # else whoever comes next goes on with it
+                    CleanupRecord(self._folder.path).remove()
+                self._folder.remove()
+            if self._owns_common:
+                self.common.remove()
+        run_each(self.end_span)  # after all that we change ourselves
         self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
@@ -521,6 +546,7 @@ class Sandbox:
                 "workspace": worked_in,
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
+                "own_pids": self.choose().backend == "bubblewrap-pids",
                 "guarded": self._guarded,
                 "sealed": self._sealed(),
                 "repositories": described(self._git_folders) if self._git_folders else self._described(),
