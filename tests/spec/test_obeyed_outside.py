@@ -12,6 +12,8 @@ import pytest
 
 from support import need, need_backend
 from toolyard.files.accepted import accept
+from toolyard.files.write_times import OpenSpan
+from toolyard.process.sandbox.cleanup import CleanupRecord
 from yard import inhabit
 
 pytestmark = pytest.mark.anyio
@@ -105,3 +107,37 @@ async def test_E05_the_application_s_own_environment_is_guarded_or_else_no_tool_
         assert [one["type"] for one in app.get_config_errors()] == ["sandbox_root_in_reach"]
         assert (await app.call_tool("shell", {"command": "touch made"})).failure == "denied"
     assert not Path("made").exists()
+
+
+LAUNDER = {
+    "nothing": "true",
+    "its own clean-up": "ln sub/toolyard.json .yarnrc; git init -q m; ln sub/toolyard.json m/.git/hooks/post-commit",
+    "its owner": "ln sub/toolyard.json junk",
+}
+
+
+@pytest.mark.parametrize("trick", LAUNDER.values(), ids=LAUNDER)
+@pytest.mark.usefixtures("places")
+async def test_E05_a_configuration_that_was_planted_is_not_obeyed_whoever_changes_its_names_and_rights(yard, trick):
+    yard.config("shell:command")
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        planted = """mkdir sub; echo '{"sandbox": {"mode": "off"}}' > sub/toolyard.json"""
+        assert (await app.call_tool("shell", {"command": f"{planted}; {trick}"})).ok
+    Path("junk").unlink(missing_ok=True)
+    for changed in (False, True):
+        if changed:
+            subprocess.run(["chmod", "-R", "go-w", "."], check=True)
+        async with yard.open(Path("sub/toolyard.json").absolute()) as app:
+            assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]
+
+
+async def test_E05_whatever_a_killed_application_left_is_ended_before_anything_is_obeyed(yard):
+    span = OpenSpan([str(yard.folder)], {})
+    record = CleanupRecord(str(yard.folder / "gone"))
+    record.write({"span": str(span.live), "own_pids": True})
+    os.close(span._lock)  # as the kernel does
+    config = yard.config(sandbox={"mode": "off"})
+    async with yard.open(config) as app:
+        assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]
+    assert not Path(record.file).exists()
+    assert Path(f"{span.live}.ended").exists()

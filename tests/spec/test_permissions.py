@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from judged_workspace import lead_astray, make_workspace
-from support import PATIENCE
+from support import PATIENCE, need_backend
 from toolyard.bash.syntax.parse import read_line
 from toolyard.permissions.approval import ApprovalDesk
 from toolyard.permissions.decide import decide_line
@@ -31,9 +31,9 @@ def rules(**lists) -> list[Rule]:
     return found
 
 
-async def verdict(command, folder, **lists):
+async def verdict(command, folder, wanted=None, **lists):
     where = CallSite(tool="bash", cwd=str(folder), workspace=str(folder))
-    return await decide_line(command, RuleBook(rules(**lists)), where)
+    return await decide_line(command, RuleBook(rules(**lists)).reaching(wanted), where, wanted=wanted)
 
 
 @pytest.mark.parametrize("tool", ["shell:command", "shell:session"])
@@ -175,6 +175,48 @@ async def test_E09_always_holds_in_the_workspace_where_it_was_answered_and_in_no
     assert grant.workspace is not None
     assert [rule.text for rule in saved.rules(grant.workspace, default_grants_file())] == ["ls **"]
     assert saved.rules(str(tmp_path / "elsewhere"), default_grants_file()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("cp report.txt /srv/out/r", ["cp report.txt /srv/out/r"]),
+        ("touch /srv/out/t", ["touch /srv/out/t"]),
+        ("mkdir -p /srv/out/m", ["mkdir -p /srv/out/m"]),
+        ("cat /srv/out/log", ["cat /srv/out/log"]),
+        ("grep -r key /srv", ["grep -r key /srv"]),
+        ("git status -s", ["git status -s"]),
+        ("./run.sh a", ["./run.sh a"]),
+        ("ls", ["ls"]),
+        ("echo hi > /srv/out/o", ["echo hi", "write=/srv/out/o"]),
+        ("ls -l /srv | head -3", ["ls -l /srv", "head -3"]),
+        ('cat "$x"', []),
+    ],
+)
+async def test_E09_always_is_the_exact_text_for_what_reaches_outside_of_the_sandbox(tmp_path, command, kept):
+    assert [offer.text for offer in (await verdict(command, tmp_path, "outside")).offers] == kept
+
+
+@pytest.mark.parametrize("scope", ["always", "session"])
+async def test_E09_a_yes_to_one_copy_outside_lets_no_other_pass_unasked(yard, tmp_path, scope):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    shown = []
+
+    class Answers:
+        async def approve(self, request, verdict):
+            shown.append(request.plan.command)
+            return Answer(allowed=len(shown) == 1, reason="", scope=scope, bound_to=request.fingerprint)
+
+    (tmp_path / "mine").write_text("theirs")
+    (tmp_path / "important").write_text("mine")
+    first, other = f"cp {tmp_path}/mine {tmp_path}/copy", f"cp {tmp_path}/mine {tmp_path}/important"
+    config = yard.config("shell:command", permissions={"preset": "sandboxed"})
+    async with yard.open(config, approver=Answers()) as app:
+        for line in (first, first, other):
+            await app.call_tool("shell", {"command": line, "reach": "outside", "reason": "to hand it over"})
+    assert shown == [first, other]
+    assert (tmp_path / "copy").read_text() == "theirs"
+    assert (tmp_path / "important").read_text() == "mine"
 
 
 async def test_O06_each_part_of_a_line_gets_a_rule_of_its_own_and_together_they_allow_it(tmp_path):

@@ -221,7 +221,8 @@ async def check_once(
         return 2
     here = os.getcwd()
     where = CallSite(tool=tool, cwd=here, workspace=here, protected=tuple(map(str, files_of_rules)))
-    verdict = with_reach(await decide_line(command, book.reaching(reach), where), reach, book.usual_reach)
+    found = await decide_line(command, book.reaching(reach), where, wanted=reach)
+    verdict = with_reach(found, reach, book.usual_reach)
     if as_json:
         show_json(verdict.as_mapping())
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,6 +20,28 @@ def user_folder(which: Folder) -> Path:
     """One of them; it may not exist yet."""
     named = os.environ.get(f"XDG_{which.upper()}_HOME")
     return Path(named or os.path.join(os.path.expanduser("~"), USUAL[which]), "toolyard")
+
+
+def records_folder() -> str:
+    """Where it is written down what has to be done after an application that is killed."""
+    return str(user_folder("state") / "running")
+
+
+def records() -> list[str]:
+    """Those of all applications that run, or were killed."""
+    try:
+        return [os.path.join(records_folder(), name) for name in os.listdir(records_folder()) if name.endswith(".json")]
+    except OSError:
+        return []
+
+
+def is_named_in_record(name: str) -> bool:
+    """Whether somebody has yet to clean up after an application that had this."""
+    for record in records():
+        with contextlib.suppress(OSError), open(record, encoding="utf-8") as text:
+            if name in text.read():
+                return True
+    return False
 
 
 def temporary_folder() -> str:

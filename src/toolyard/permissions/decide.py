@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolyard.core.events import Decision
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import Json, JsonObject
     from toolyard.permissions.judge import LineVerdict
     from toolyard.permissions.rules import Rule, RuleBook
@@ -44,12 +45,18 @@ PATH_ARGUMENTS = names("""
 async def decide_request(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     """The verdict on a call, as it may be shown and kept."""
     command = request.plan.command
-    verdict = decide_tool(request, book, site) if command is None else await decide_line(command, book, site)
+    if command is None:
+        verdict = decide_tool(request, book, site)
+    else:
+        verdict = await decide_line(command, book, site, wanted=request.plan.reach)
     return without_secrets(verdict, request.redact)
 
 
-async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
-    """The verdict on a command line; beyond plain words, it is allowed only if shfmt reads the same commands in it."""
+async def decide_line(text: str, book: RuleBook, site: CallSite, *, wanted: Reach | None = None) -> Verdict:
+    """The verdict on a command line; beyond plain words, it is allowed only if shfmt reads the same commands in it.
+
+    `wanted` is the reach that the call asks for: what would be kept of an answer is for that.
+    """
     shown = escaped(text)
     if rule := book.whole_tool("deny", site.tool) or book.whole_tool("ask", site.tool):
         part = judged_tool(site.tool, rule.decision, rule.why(), rule)
@@ -66,7 +73,7 @@ async def decide_line(text: str, book: RuleBook, site: CallSite) -> Verdict:
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
-    offers = derive_offers(found, book, site) if found.decision == "ask" else ()
+    offers = derive_offers(found, book, site, wanted) if found.decision == "ask" else ()
     return Verdict(
         decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown
     )
@@ -128,7 +135,8 @@ def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> V
     )
     part = judge_tool(use, book)
     offers: tuple[Offer, ...] = ()
-    if part.decision == "ask" and part.rule is None and not hints.destructive:
+    # A rule for a tool is for all its arguments, which outside of the sandbox nothing bounds.
+    if part.decision == "ask" and part.rule is None and not hints.destructive and plan.reach != "outside":
         offers = (Offer(rule={"tool": site.tool}, text=f"tool={site.tool}", source=site.tool),)
     return Verdict(decision=part.decision, reason=part.reason, rule=part.rule, parts=(part,), offers=offers)
 

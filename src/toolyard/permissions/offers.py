@@ -1,4 +1,7 @@
-"""Rules for "always": as wide as is sensible for a harmless command, and no wider than the text for any other."""
+"""Rules for "always": as wide as is sensible for a harmless command, and no wider than the text for any other.
+
+What is harmless in a sandbox is not outside of it: `cp **` there overwrites any file, `cat **` reads any key.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
     from toolyard.bash.syntax.reading import Part
     from toolyard.bash.syntax.words import Word
+    from toolyard.core.reach import Reach
     from toolyard.core.tool import Json
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.judge import LineVerdict
@@ -205,27 +209,33 @@ def exact(words: Sequence[Word]) -> str | None:
     return " ".join(quoted_token(value) for value in values if value is not None)
 
 
-def derive_offers(verdict: LineVerdict, book: RuleBook, site: CallSite) -> tuple[Offer, ...]:
-    """Rules for all parts of a line that are asked about; none when one of them would be asked about even so."""
+def derive_offers(
+    verdict: LineVerdict, book: RuleBook, site: CallSite, wanted: Reach | None = None
+) -> tuple[Offer, ...]:
+    """Rules for all parts of a line that are asked about; none when one of them would be asked about even so.
+
+    `wanted` is the reach that the call asks for, and the rules would be for.
+    """
     if verdict.reading.doubts or any(part.doubt == OBEYS_INPUT for part in verdict.parts):
         return ()
     line = ExpandedLine(read_line(verdict.reading.text), site.cwd, site.workspace, site.shell)
     folder = WorkingFolder(line, site)
     offers: dict[str, Offer] = {}
     for part in verdict.reading.parts:
-        found = offers_for(part, book, folder, site.tool)
+        found = offers_for(part, book, folder, site.tool, wanted)
         if found is None:
             return ()
         offers.update({offer.text: offer for offer in found})
     return tuple(offers.values())
 
 
-def offers_for(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> list[Offer] | None:
+def offers_for(
+    part: Part, book: RuleBook, folder: WorkingFolder, tool: str, wanted: Reach | None
+) -> list[Offer] | None:
     """The rules that would allow a part, tried out: the usual ones, else those for nothing but its own text."""
     if is_allowed(part, book, folder, tool):
         return []
-    patterns = [derive_pattern(part), exact(part.written)] if isinstance(part, SimpleCommand) else [None]
-    for pattern in patterns:
+    for pattern in patterns_for(part, wanted):
         values: list[Json] = [*([pattern] if pattern else []), *file_rules(part, folder)]
         rules = valid_rules(values, "allow", RuleOrigin(label="derived"))
         needed = [
@@ -236,6 +246,13 @@ def offers_for(part: Part, book: RuleBook, folder: WorkingFolder, tool: str) -> 
         if needed and is_allowed(part, book.extended(needed), folder, tool):
             return [Offer(rule=rule_value(rule), text=rule.text, source=part.text) for rule in needed]
     return None
+
+
+def patterns_for(part: Part, wanted: Reach | None) -> list[str | None]:
+    """The widest first. Outside of the sandbox nothing bounds what other arguments do, so only the text itself."""
+    if not isinstance(part, SimpleCommand):
+        return [None]
+    return [exact(part.written)] if wanted == "outside" else [derive_pattern(part), exact(part.written)]
 
 
 def file_rules(part: Part, folder: WorkingFolder) -> Iterator[dict[str, str]]:

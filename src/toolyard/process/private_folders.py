@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from toolyard.files.removal import remove_tree
-from toolyard.files.user_folders import temporary_folder, user_folder
+from toolyard.files.user_folders import is_named_in_record, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,23 +134,8 @@ def remove_abandoned(base: str) -> None:
         with contextlib.suppress(OSError):
             facts = os.lstat(path)
             is_new = os.path.basename(path).startswith(UNCLAIMED) and time.time() - facts.st_mtime < UNCLAIMED_FOR
-            if facts.st_uid == os.geteuid() and not is_new and not is_named_in_record(path):
+            if facts.st_uid == os.geteuid() and not is_new and not is_named_in_record(os.path.basename(path)):
                 remove_if_unclaimed(path)
-
-
-def records_folder() -> str:
-    """Where it is written down what has to be done after an application that is killed."""
-    return str(user_folder("state") / "running")
-
-
-def is_named_in_record(path: str) -> bool:
-    """Whether whoever cleans up after its application still needs a folder, and removes it then."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(records_folder()):
-            with contextlib.suppress(OSError), open(os.path.join(records_folder(), name), encoding="utf-8") as text:
-                if os.path.basename(path) in text.read():
-                    return True
-    return False
 
 
 def remove_if_unclaimed(path: str) -> None:

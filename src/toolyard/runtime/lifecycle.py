@@ -17,6 +17,7 @@ from toolyard.config.document import NOT_ACCEPTED
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
+from toolyard.files.user_folders import records
 from toolyard.files.working_folder import working_folder
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
 from toolyard.plugins.host import Caches, Host
@@ -286,6 +287,10 @@ class Lifecycle:
 
     def _read(self, before: Loaded | None) -> Configuration:
         """The configuration; one that tools may have written is not obeyed until a person accepts it."""
+        if before is None and records():  # what a killed application left running may write what is read here
+            from toolyard.process.sandbox.cleanup import clean_up_abandoned
+
+            clean_up_abandoned()
         options, settings = self.options, settings_of(self.options.kinds)
         if not isinstance(options.config, Path):
             path = options.folder / "<configuration>"

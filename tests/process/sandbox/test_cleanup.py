@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from toolyard.process.private_folders import records_folder
-from toolyard.process.sandbox.cleanup import CleanupRecord, boot, clean_up_abandoned, mounts
+from toolyard.files.user_folders import records_folder
+from toolyard.files.write_times import OpenSpan, may_be_from_tools
+from toolyard.process.sandbox.cleanup import CleanupRecord, boot, clean_up_abandoned, is_confined_since, mounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +55,66 @@ def test_a_record_says_where_it_was_written(tmp_path: Path) -> None:
     written = json.loads(record_of(tmp_path / "gone", tmp_path / "made").read_text())
     assert (written["boot"], written["mounts"]) == (boot(), mounts())
     assert boot()
+
+
+CONFINED = """
+import ctypes, struct, sys
+libc, allow = ctypes.CDLL(None), ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(allow)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+print("confined", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def goes_on() -> Iterator[subprocess.Popen[str]]:
+    """A process with a filter that it cannot get rid of, as all have that are in a sandbox."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CONFINED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "confined\n"
+        yield process
+        process.kill()
+
+
+def killed_in(work: Path, **left: object) -> tuple[OpenSpan, Path]:
+    """The span and the record of an application that was killed with its keeper and its guard."""
+    span = OpenSpan([str(work)], {})
+    record = CleanupRecord(str(work.parent / "gone"))
+    record.write({"span": str(span.live), "since": time.time() - 60, **left})
+    os.close(span._lock)  # as the kernel does
+    return span, Path(record.file)
+
+
+@pytest.mark.usefixtures("goes_on")
+def test_tools_that_go_on_in_no_group_are_not_taken_for_ended(tmp_path: Path) -> None:
+    (work := tmp_path / "work").mkdir()
+    _, record = killed_in(work)
+    for _ in range(2):
+        clean_up_abandoned()
+        (file := work / "toolyard.json").write_text("{}")
+        assert may_be_from_tools(str(file), os.stat(file))
+    assert record.exists(), "so that the next application tries again"
+
+
+def test_it_is_known_which_processes_may_go_on(goes_on: subprocess.Popen[str]) -> None:
+    assert is_confined_since(str(goes_on.pid), time.time() - 60)
+    assert not is_confined_since(str(goes_on.pid), time.time() + 60), "of an application that was killed before"
+    assert not is_confined_since(str(os.getpid()), 0.0)
+    goes_on.kill()
+    os.waitid(os.P_PID, goes_on.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_confined_since(str(goes_on.pid), 0.0), "whose end nobody has heard of yet"
+
+
+@pytest.mark.parametrize(
+    "left", [{"boot": "an earlier one"}, {"own_pids": True}], ids=["since_a_restart", "with_numbers_of_its_own"]
+)
+@pytest.mark.usefixtures("goes_on")
+def test_what_ends_by_itself_has_ended(tmp_path: Path, left: dict[str, object]) -> None:
+    (work := tmp_path / "work").mkdir()
+    span, record = killed_in(work, **left)
+    clean_up_abandoned()
+    assert not record.exists()
+    assert Path(f"{span.live}.ended").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from toolyard.files.atomic import replace_file
 from toolyard.files.inside import is_inside
 from toolyard.files.removal import remove_tree
-from toolyard.process.keeper.groups import kill_groups, remove_groups
-from toolyard.process.private_folders import claimed_alone, records_folder, remove_if_unclaimed
+from toolyard.files.user_folders import records, records_folder
+from toolyard.process.keeper.groups import kill_groups, members, remove_groups, with_belonging
+from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.sandbox.mount_points import MountPoint
+
+
+STARTED = 19
+"""Where a process's start is told in its `stat`, counted from behind its name."""
 
 
 class CleanupRecord:
@@ -45,14 +51,6 @@ class CleanupRecord:
         """We are about to clean up ourselves: nobody else needs to."""
         with contextlib.suppress(OSError):
             os.unlink(self.file)
-
-
-def records() -> list[str]:
-    """Those of all applications that run, or were killed."""
-    try:
-        return [os.path.join(records_folder(), name) for name in os.listdir(records_folder()) if name.endswith(".json")]
-    except OSError:
-        return []
 
 
 def mount_points_of_others() -> dict[str, bytes | None]:
@@ -137,16 +135,16 @@ def mounts() -> int:
 def remove_left(left: Mapping[str, Any], record: str) -> bool:
     """The groups first: whatever lives in them could make again what is removed. Tells whether all of it was done."""
     groups = left.get("groups", ())
-    return run_each(
+    is_done = run_each(
         lambda: kill_groups(groups),
         lambda: remove_groups(groups),
         lambda: move_unwanted(left.get("unwanted", ())),
         lambda: disarm_repositories(left),
         lambda: exchange_once_more(left, record),
         lambda: remove_unused(made_by(left)),
-        lambda: end_span(left.get("span", "")),
         lambda: remove_common(left.get("common", ())),
     )
+    return end_span(left) and is_done  # after all that we change ourselves
 
 
 def run_each(*steps: Callable[[], object]) -> bool:
@@ -176,11 +174,42 @@ def disarm_repositories(left: Mapping[str, Any]) -> None:
     ).sweep(at_end=True)
 
 
-def end_span(span: str) -> None:
+def end_span(left: Mapping[str, Any]) -> bool:
+    """Say when tools could write for the last time; False while something of theirs may go on, so that nobody knows."""
+    span = left.get("span", "")
+    if span and may_go_on(left):
+        return False
     if span:
         with contextlib.suppress(OSError):
             os.rename(span, f"{span}.ended")
             os.utime(f"{span}.ended")
+    return True
+
+
+def may_go_on(left: Mapping[str, Any]) -> bool:
+    """Whether something that an application started in its sandbox may live, although its groups were ended."""
+    if left.get("boot") != boot() or left.get("own_pids"):  # which end with the first of their processes
+        return False
+    if groups := left.get("groups"):
+        return any(members(group) for group in with_belonging(groups))
+    return any(is_confined_since(pid, left.get("since", 0.0)) for pid in os.listdir("/proc") if pid.isdigit())
+
+
+def is_confined_since(pid: str, moment: float) -> bool:
+    """Whether a process started after a moment and has more filters than we do, which all inside have and keep."""
+    try:
+        fields = Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[STARTED]) / os.sysconf("SC_CLK_TCK")
+        is_over = fields[0] in "ZX"
+        return not is_over and time.time() - age > moment - 1 and filters_of(pid) > filters_of("self")
+    except (OSError, IndexError, ValueError):  # it has ended
+        return False
+
+
+def filters_of(pid: str) -> int:
+    """How many filters of system calls a process has."""
+    status = dict(line.partition(":\t")[::2] for line in Path("/proc", pid, "status").read_text().splitlines())
+    return int(status.get("Seccomp_filters", status.get("Seccomp", "0")))
 
 
 def remove_common(places: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.plain_text import printable
-from toolyard.files.write_times import OpenSpan
+from toolyard.files.write_times import TICK, OpenSpan
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
@@ -43,7 +43,7 @@ from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, s
 from toolyard.process.waiting import in_slices, run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from toolyard.core.reach import Kept, Reach
     from toolyard.files.write_times import Identity
@@ -89,6 +89,8 @@ class Sandbox:
         self._obeyed: dict[str, Identity] = {}
         """The files among what is guarded that the application obeys, and which they were."""
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
+        self._cleaned: list[tuple[float, float]] = []
+        """When we cleaned up after what ran, since nothing does."""
         self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
@@ -335,6 +337,7 @@ class Sandbox:
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
         self._idle = (time.time(), {path: identity_of(path) for path in self._obeyed})
+        self._cleaned = []
 
     def end_span(self) -> None:
         """Nothing runs inside: what was replaced since it came to rest is its owner's, and was guarded before."""
@@ -344,16 +347,30 @@ class Sandbox:
         until, then = self._idle or (time.time(), {})
         now = {path: identity_of(path) for path in self._obeyed}
         replaced = {path: which for path, which in now.items() if which and path in then and which != then[path]}
-        span.close(until, self._guarded | replaced)
+        cleaned, self._cleaned = self._cleaned, []
+        span.close(until, self._guarded | replaced, cleaned)
+
+    @contextlib.contextmanager
+    def _cleaning(self) -> Iterator[None]:
+        """Note when we move and remove what was made inside: that changes files, also by other names that they have."""
+        began = time.time()
+        try:
+            yield
+        finally:
+            while self._cleaned and began - self._cleaned[-1][1] < TICK:
+                began = min(began, self._cleaned.pop()[0])
+            self._cleaned.append((began, time.time()))
 
     def sweep(self, *, at_end: bool = False) -> dict[str, str]:
         """Move away what was made inside and would be obeyed outside; tells where each went."""
         moved: dict[str, str] = {}
-        if self._is_in_use:
+        if not self._is_in_use:
+            return moved
+        with self._cleaning():
             for some in self._sweep_steps(at_end=at_end):
                 moved |= some
-        if self._is_in_use and at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
-            self._exchange(at_end=True, with_modules=self._is_alone())
+            if at_end:  # only now, when what was planted is gone, and nobody is left to plant it again
+                self._exchange(at_end=True, with_modules=self._is_alone())
         return moved
 
     async def sweep_after_call(self) -> dict[str, str]:
@@ -366,7 +383,8 @@ class Sandbox:
         moved: dict[str, str] = {}
         async with self._sweeping:
             try:
-                await in_slices(self._sweep_steps(), moved)
+                with self._cleaning():
+                    await in_slices(self._sweep_steps(), moved)
             except asyncio.CancelledError:
                 self._put_aside |= moved  # the next one tells of it, and goes on
                 raise
@@ -417,7 +435,9 @@ class Sandbox:
 
     def _exchange(self, *, at_end: bool = False, with_modules: bool = False) -> None:
         """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
-        if not run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules)):
+        with self._cleaning():
+            is_done = run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules))
+        if not is_done:
             self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
 
     def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
@@ -431,16 +451,18 @@ class Sandbox:
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
         await self.connections.aclose()
-        steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True), self.end_span]
-        steps += [self._mount_points.remove] if self._mount_points else []
-        is_done = await run_shielded(self._end(*steps))
-        self._is_in_use = False
-        if self._folder:
-            if is_done:  # else whoever comes next goes on with it
-                CleanupRecord(self._folder.path).remove()
-            self._folder.remove()
-        if self._owns_common:
-            self.common.remove()
+        with self._cleaning():
+            steps: list[Callable[[], object]] = [self.group.end, partial(self.sweep, at_end=True)]
+            steps += [self._mount_points.remove] if self._mount_points else []
+            is_done = await run_shielded(self._end(*steps))
+            self._is_in_use = False
+            if self._folder:
+                if is_done:  # else whoever comes next goes on with it
+                    CleanupRecord(self._folder.path).remove()
+                self._folder.remove()
+            if self._owns_common:
+                self.common.remove()
+        run_each(self.end_span)  # after all that we change ourselves
         self._stop_watching()
         self._repositories = None
         self._folder = self._mount_points = self._limits = None
@@ -510,6 +532,7 @@ class Sandbox:
                 "workspace": worked_in,
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
+                "own_pids": self.choose().backend == "bubblewrap-pids",
                 "guarded": self._guarded,
                 "sealed": self._sealed(),
                 "repositories": described(self._git_folders) if self._git_folders else self._described(),

@@ -16,7 +16,7 @@ import pytest
 import toolyard
 from owners_git import WRITE, git, inside
 from support import until
-from toolyard.process.private_folders import is_named_in_record
+from toolyard.files.user_folders import is_named_in_record
 from toolyard.process.sandbox.git.outgoing.objects import copy_checked
 
 pytestmark = pytest.mark.anyio
@@ -261,7 +261,7 @@ async def test_what_an_application_did_that_was_killed_is_handed_over_by_whoever
     left = json.loads(Path(record).read_text())
     assert git(work, "log", "-1", "--format=%s") == "one\n"
     for place in (left["claimed"], *left["common"]):
-        assert is_named_in_record(place), "so that no other application removes it before"
+        assert is_named_in_record(os.path.basename(place)), "so that no other application removes it before"
     saved.write_text(json.dumps({**left, "claimed": "", "groups": []}))
     argv = [sys.executable, "-I", "-S", "-c", "import sys; sys.path.append(sys.argv[1]);"]
     argv[-1] += "from toolyard.process.sandbox.cleanup import clean_up; clean_up(sys.argv[2])"

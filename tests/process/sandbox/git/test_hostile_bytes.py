@@ -11,7 +11,7 @@ import pytest
 
 from owners_git import WRITE, git, inside
 from support import need
-from toolyard.process.private_folders import records_folder
+from toolyard.files.user_folders import records_folder
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.nested import NestedRepositories
 
