@@ -23,9 +23,9 @@ from toolyard.files.write_times import OpenSpan
 from toolyard.process.cgroups import ControlGroup, kernel_version
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
-from toolyard.process.keeper.file_guards import SEPARATOR
+from toolyard.process.keeper.guard_lists import list_of
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import memory, private_git_folders
+from toolyard.process.sandbox.backends.bubblewrap import maps_owners, memory, private_git_folders
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
@@ -36,7 +36,8 @@ from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import BackendChoice, SandboxReport
-from toolyard.process.sandbox.replaced_files import ReplacedFiles
+from toolyard.process.sandbox.replaced_files import ReplacedFiles, notes_on
+from toolyard.process.sandbox.secrets import files_of_root
 from toolyard.process.sandbox.self_test.cache import SelfTest
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, stamp
 from toolyard.process.waiting import run_shielded
@@ -84,10 +85,8 @@ class Sandbox:
         self._repositories: WorkspaceRepositories | None = None
         self._git_folders: list[PrivateGitFolder] = []
         """Those of repositories that are yet to be filled."""
-        self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
-        self._put_aside: dict[str, str] = {}
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
         self._since = 0.0
@@ -240,8 +239,14 @@ class Sandbox:
             passed_over=choice.passed_over,
             writable=tuple(self.layout.writable()),
             unguarded=tuple(self.layout.unguarded),
+            closed=tuple(self._closed(choice)),
             refusal=self.refusal(),
         )
+
+    def _closed(self, choice: BackendChoice) -> list[str]:
+        if choice.backend is None or os.geteuid() != 0 or (choice.backend != "landlock" and maps_owners(self.layout)):
+            return []
+        return files_of_root().whole
 
     def confinement(self) -> Confinement | None:
         """The way in; None when there is none and none is needed. NoSandbox when one is required and cannot be had.
@@ -392,7 +397,7 @@ class Sandbox:
             return {}
         self._events.hear()
         self._catch_up()
-        moved, self._put_aside = self._put_aside, {}
+        moved: dict[str, str] = {}
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
@@ -408,7 +413,7 @@ class Sandbox:
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
-        notes, self._notes = self._notes, []
+        notes, self.common.notes = self.common.notes, []
         return notes
 
     async def exchange_repositories(self) -> None:
@@ -430,15 +435,15 @@ class Sandbox:
     def _exchange(self, *, at_end: bool = False, with_modules: bool = False) -> None:
         """Whatever git inside left: the result of a call stays as it is, and so does all else that ends."""
         if not run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules)):
-            self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
+            self.common.notes.append("[git: not all was handed over from inside: something there cannot be read]")
 
     def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
-            self._notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
+            self.common.notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
             gone = finish_removals(self.layout.nested)
-            self._notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
+            self.common.notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -460,7 +465,7 @@ class Sandbox:
         if self._owns_common:
             self.common.remove()
         self._stop_watching()
-        self._repositories = None
+        self._repositories = self._replaced = None
         self._folder = self._mount_points = self._limits = None
 
     def _watch_nothing(self) -> None:
@@ -495,8 +500,8 @@ class Sandbox:
         rules, nested = self.layout.rules, self.layout.nested
         paths = [path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in nested]
         with open(listed, "wb") as file:
-            file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
-        self._replaced = ReplacedFiles(listed)
+            file.write(list_of(paths, self.layout.ways_to(paths)))
+        self._replaced = self._replaced or ReplacedFiles(listed)
         return listed
 
     def _catch_up(self) -> None:
@@ -505,7 +510,7 @@ class Sandbox:
         Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
         """
         if self._replaced and self._beside_replaced.is_look_due(lambda: [self.folder().path]):
-            self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
+            self.common.notes += notes_on(self._replaced.new())
 
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""
