@@ -111,7 +111,7 @@ class CommandLine:
 
     def __call__(
         self,
-        *words: str | Path,
+        *words: str | bytes | Path,
         stdin: str | bytes = b"",
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
@@ -122,7 +122,7 @@ class CommandLine:
             return self.run([TOOLYARD, *words], stdin=stdin, env=env, cwd=cwd)
         given = stdin.encode() if isinstance(stdin, str) else stdin
         code, out, err = COMMANDS.run(
-            [str(word) for word in words], stdin=given, env=everything, cwd=folder, timeout=PATIENCE
+            [os.fsdecode(word) for word in words], stdin=given, env=everything, cwd=folder, timeout=PATIENCE
         )
         return Ran(code=code, out=out.decode(), err=err.decode())
 

@@ -149,4 +149,4 @@ async def test_arguments_that_do_not_fit_are_refused(bench: Bench):
 
 def without_paths(text: str) -> str:
     """A text without the name of the file that its whole is kept in, which no two calls share."""
-    return re.sub(r"\S*/\S+\.(out|err)\S*", "FILE", text)
+    return re.sub(r"\S*/\S+\.(?:out|err|txt)\S*", "FILE", text)

@@ -24,6 +24,8 @@ class CommonFolder:
         self._handouts = ""
         self.made_repositories: set[str] = set()
         """Those in folders below the workspace that came to be since."""
+        self.notes: list[str] = []
+        """What is to be said with the next result, also when the sandbox that it is about is gone by then."""
 
     @property
     def temporary(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
-    from toolyard.process.sandbox.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer
     from toolyard.runtime.audit.log import NdjsonAudit
     from toolyard.runtime.host_questions import HostQuestions
     from toolyard.runtime.loaded import Loaded

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.tool import JsonInput, Plan, ToolSpec
 from toolyard.permissions.verdict import NETWORK, Judged, Offer, PermissionRequest, Verdict
-from toolyard.process.sandbox.hosts import PORTS, AllowedHosts
-from toolyard.process.sandbox.proxy import HostAnswer
+from toolyard.process.sandbox.network.hosts import PORTS, AllowedHosts
+from toolyard.process.sandbox.network.proxy import HostAnswer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
     from toolyard.plugins.kind import Source
-    from toolyard.process.sandbox.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer
     from toolyard.runtime.call_path import CallPath
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.call_steps.conditions import CallSettings

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolyard.core.reach import Reach
-    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt
+    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.sandbox_policy import SandboxInputs

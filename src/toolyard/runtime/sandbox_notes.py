@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from toolyard.core.reach import Reach
     from toolyard.core.tool import ToolResult
+    from toolyard.process.sandbox.network.proxy import ConnectionAttempt
     from toolyard.process.sandbox.policy import SandboxPolicy
-    from toolyard.process.sandbox.proxy import ConnectionAttempt
 
 
 LOOKED_AT = 1 << 14

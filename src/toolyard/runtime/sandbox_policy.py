@@ -163,7 +163,7 @@ def sandbox_problems(inputs: SandboxInputs) -> list[Problem]:
 def bad_hosts(configuration: Configuration) -> Iterator[Problem]:
     if not configuration.sandbox.hosts:
         return
-    from toolyard.process.sandbox.hosts import invalid_hosts
+    from toolyard.process.sandbox.network.hosts import invalid_hosts
     from toolyard.process.sandbox.packages.host_groups import GROUPS
 
     hint = f"a host is written example.com, *.example.com or example.com:8443; groups are {', '.join(GROUPS)}"

@@ -18,7 +18,7 @@ from toolyard.files.inside import is_inside
 from toolyard.process.sandbox import secrets as sandbox_secrets
 from toolyard.process.sandbox.backends import bubblewrap as bubblewrap_backend
 from toolyard.process.sandbox.backends.owner_map import can_map_owners, in_mapped_mounts, mapped_mounts, mounts
-from toolyard.process.sandbox.secrets import ROOTS_ALONE, private_entries
+from toolyard.process.sandbox.secrets import ROOTS_ALONE, files_of_root
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of root's")]
 DEPTHS = range(1, 7)
@@ -110,6 +110,7 @@ async def test_it_is_not_read_either_when_it_comes_to_be_later(box, folder):
 
 @pytest.mark.usefixtures("closed")
 async def test_where_owners_cannot_be_mapped_it_is_looked_for_and_hidden(box, folder, monkeypatch):
+    need_backend("bubblewrap", "bubblewrap-pids")  # which is tried out before anything is changed
     for module in (sandbox_secrets, bubblewrap_backend):
         monkeypatch.setattr(module, "can_map_owners", lambda _: False)
     look_only_in(folder, monkeypatch)
@@ -188,15 +189,49 @@ def test_the_view_cannot_be_written_even_by_root(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_looking_for_files_of_root_ends_whatever_there_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(sandbox_secrets, "MOST_LOOKED_AT", 50)
-    for number in range(100):
-        (tmp_path / f"a{number}" / "b").mkdir(parents=True)
-    (tmp_path / "a1" / "b" / "deep").write_text("x")
-    (tmp_path / "a1" / "b" / "deep").chmod(0o600)
-    (tmp_path / "near").write_text("x")
-    (tmp_path / "near").chmod(0o600)
-    assert private_entries([str(tmp_path)]) == [str(tmp_path / "near")]
+@pytest.fixture
+def huge(tmp_path, monkeypatch):
+    """A folder with more than is looked at, beside a small one; in both a file of root's, deep down."""
+    need_backend("landlock")  # which is tried out before anything is changed
+    monkeypatch.setattr(sandbox_secrets, "ROOTS_ALONE", (str(tmp_path),))
+    monkeypatch.setattr(sandbox_secrets, "MOST_LOOKED_AT", 300)
+    for number in range(200):
+        (tmp_path / "huge" / f"a{number}" / "b").mkdir(parents=True)
+    (tmp_path / "small" / "a1" / "b").mkdir(parents=True)
+    for path in (deep := [tmp_path / name / "a1" / "b" / "deep" for name in ("huge", "small")]):
+        path.write_text("x")
+        path.chmod(0o600)
+    return deep
+
+
+def test_what_is_too_much_to_be_looked_through_is_hidden_as_a_whole_and_named(huge):
+    found = files_of_root()
+    of_huge, of_small = map(str, huge)
+    assert any(is_inside(of_huge, path) for path in found.hidden)
+    assert any(is_inside(of_huge, path) for path in found.whole)
+    assert [path for path in found.hidden if is_inside(of_small, path)] == [of_small], "which had its turn"
+
+
+def test_what_is_too_much_to_be_hidden_one_by_one_is_hidden_with_its_folder(huge, monkeypatch):
+    monkeypatch.setattr(sandbox_secrets, "MOST_LOOKED_AT", 10_000)
+    monkeypatch.setattr(sandbox_secrets, "MOST", 5)
+    for number in range(200):
+        file = huge[0].parent.parent / f"file-{number}"
+        file.write_text("x")
+        file.chmod(0o600)
+    found = files_of_root()
+    assert len(found.hidden) <= 5
+    for path in huge:
+        assert any(is_inside(str(path), hidden) for hidden in found.hidden)
+    assert str(huge[1]) in found.hidden
+    assert found.whole == [str(huge[0].parent.parent)]
+
+
+@pytest.mark.usefixtures("closed")
+async def test_under_landlock_nothing_is_read_of_what_was_not_looked_through(box, huge):
+    children = box.children("landlock")
+    assert await read_inside(box, children, huge) == set()
+    assert children.sandbox.report().closed
 
 
 def test_an_ordinary_user_maps_nobody():

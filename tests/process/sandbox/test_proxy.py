@@ -15,10 +15,10 @@ import pytest
 
 from support import need_backend
 from toolyard.process.child import Children, ChildRequest
-from toolyard.process.sandbox.hosts import AllowedHosts, invalid_hosts, is_public, normal_name
 from toolyard.process.sandbox.layout import SandboxPaths
+from toolyard.process.sandbox.network.hosts import AllowedHosts, invalid_hosts, is_public, normal_name
+from toolyard.process.sandbox.network.proxy import MOST_CONNECTIONS, ConnectionAttempt, Proxy
 from toolyard.process.sandbox.policy import SandboxPolicy
-from toolyard.process.sandbox.proxy import MOST_CONNECTIONS, ConnectionAttempt, Proxy
 from toolyard.process.sandbox.sandbox import Sandbox
 
 PATIENCE = 60.0

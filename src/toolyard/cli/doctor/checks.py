@@ -141,6 +141,10 @@ def check_sandbox(report: SandboxReport | None) -> Iterator[Row]:
         yield property_row(name, report)
     for path in report.unguarded:
         yield Row(check="sandbox protected", status="warning", detail=f"{path} cannot be protected, it can be written")
+    if report.closed:
+        which = f"{report.closed[0]} and {len(report.closed) - 1} others" if report.closed[1:] else report.closed[0]
+        detail = f"cannot be read inside, since there is too much to look for files that are root's alone: {which}"
+        yield Row(check="sandbox secrets", status="warning", detail=detail)
 
 
 def sandbox_row(report: SandboxReport) -> Row:

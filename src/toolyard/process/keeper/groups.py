@@ -1,4 +1,5 @@
-"""Ending control groups: whatever a process does to hide, it stays in its group, which the kernel ends as a whole.
+"""Ending control groups, and stopping them: whatever a process does to hide, it stays in its group, and the kernel
+ends or stops that as a whole.
 
 The guard needs this too, so it imports next to nothing.
 """
@@ -17,6 +18,7 @@ else:
 
 EMPTY_WITHIN = 2.0
 """How long the processes of a killed group may take to be gone; only the kernel itself can hold one for longer."""
+FROZEN_WITHIN, FROZEN_EVERY = 0.5, 0.0002
 LOOK_EVERY = 0.001
 SEPARATOR = "."
 """Between the name of a keeper's group and what tells the groups of its shells apart."""
@@ -41,6 +43,23 @@ def kill_groups(folders: Iterable[str]) -> None:
         write(folder, "cgroup.freeze", "0")
         if most[folder].strip() not in ("", "0"):  # zero is what somebody else wrote who ends the same group
             write(folder, "pids.max", most[folder])
+
+
+def freeze(groups: Iterable[str]) -> list[str]:
+    """Stop all processes of some groups; the folders that did, none when they cannot be stopped."""
+    folders = [folder for folder in with_belonging(groups) if write(folder, "cgroup.freeze", "1")]
+    give_up_at = time.monotonic() + FROZEN_WITHIN
+    while not all("frozen 1" in read(folder, "cgroup.events") for folder in folders):
+        if time.monotonic() > give_up_at:
+            thaw(folders)
+            return []
+        time.sleep(FROZEN_EVERY)
+    return folders
+
+
+def thaw(folders: Iterable[str]) -> None:
+    for folder in folders:
+        write(folder, "cgroup.freeze", "0")
 
 
 def remove_groups(folders: Iterable[str]) -> None:

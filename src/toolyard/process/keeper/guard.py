@@ -33,8 +33,8 @@ else:
 
 KEEPER_PATIENCE = 2.0
 """How long the keeper may take to end everything by itself after the end of the application."""
-READY_AFTER = 500
-"""Milliseconds after which the guard has the time to import what it may need."""
+READY_AFTER = 0.5
+"""Seconds after which the guard has the time to import what it may need."""
 OWNER_PATIENCE = 10.0
 """How long an application may take to be gone once it has let go of everything."""
 GIVE_UP_AFTER = 3.0
@@ -78,23 +78,17 @@ class Guard:
             keeper_exit = os.pidfd_open(self.keeper)
         except OSError:  # it has ended, and the shell that we were took note of it
             return
-        poll = select.poll()
-        for fd in (self.owner, keeper_exit, files.events):
-            if fd >= 0:
-                poll.register(fd, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(READY_AFTER)}
+        ready = wait_for((self.owner, keeper_exit, files.events), READY_AFTER)
         if not ready:
             files.get_ready()
         while not ready or ready == {files.events}:
-            if ready:
-                files.restore(self.end_all)
-            ready = {fd for fd, _ in poll.poll()}
+            files.restore(self.end_all)
+            ready = wait_for((self.owner, keeper_exit, files.events), files.look_after)
         if keeper_exit in ready:
             return
         for pid in (self.keeper, *children_of(self.keeper)):
             signal_if_there(pid, signal.SIGCONT)
-        poll.unregister(self.owner)
-        poll.poll(int(KEEPER_PATIENCE * 1000))
+        wait_for((keeper_exit,), KEEPER_PATIENCE)
 
     def end_all(self) -> None:
         """End whatever is left: by its groups, and by what becomes our child when its parent ends."""
@@ -128,6 +122,15 @@ class Guard:
                 self.status = status
 
 
+def wait_for(handles: tuple[int, ...], seconds: float | None) -> set[int]:
+    """Which of some handles can be read; those below 0 are passed over."""
+    poll = select.poll()
+    for fd in handles:
+        if fd >= 0:
+            poll.register(fd, select.POLLIN)
+    return {fd for fd, _ in poll.poll(None if seconds is None else int(seconds * 1000))}
+
+
 def signal_if_there(pid: int, number: int) -> None:
     try:  # noqa: SIM105 - contextlib takes longer to import than all this
         os.kill(pid, number)
@@ -143,8 +146,10 @@ def main() -> None:
     be_quick()
     go_on_without_parent()
     guard = Guard(owner, keeper, groups)
-    guard.watch(FileGuards(guards, groups, keeper))
+    files = FileGuards(guards, groups, keeper)
+    guard.watch(files)
     guard.end_all()
+    files.look_once_more()
     take_turns()
     if os.path.exists(cleanup_file) and guard.owner_has_ended():
         from toolyard.process.sandbox.cleanup import clean_up

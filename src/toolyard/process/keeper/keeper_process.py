@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
-from toolyard.process.keeper.file_guards import innermost, thaw
+from toolyard.process.keeper.groups import thaw
 from toolyard.process.keeper.guard import GUARD_SCRIPT
+from toolyard.process.keeper.mounts_inside import innermost
 from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
     LINUX,

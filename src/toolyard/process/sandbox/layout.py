@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolyard.files.inside import is_inside
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
-from toolyard.process.sandbox.draft import Access, LayoutDraft, nearest, parts_of
+from toolyard.process.sandbox.draft import Access, LayoutDraft, between, nearest, parts_of
 from toolyard.process.sandbox.git.guards import guard_nested, guard_repository
 from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.named_secrets import named_secrets
@@ -92,6 +92,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     them can replace."""
     plain: Sequence[str] = ()
     """What its owner may read inside as outside, though it stands in a folder of the system."""
+    needed: Sequence[str] = ()
+    """What programs inside need, wherever it is: tools, the interpreter, folders of programs."""
     secrets: Sequence[str] = ()
     """What is hidden now, or would be if it were created; a sandbox is stale when one of them is replaced."""
     open_roots: Sequence[str] = ()
@@ -121,6 +123,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
             for path, access in self.rules.items()
             if access == "repository" or (access != "write" and self._above(path) == "write")
         ]
+
+    def ways_to(self, paths: Iterable[str]) -> list[str]:
+        """The folders on the way to some paths, below what can be written: with another one they are unguarded."""
+        roots = self.writable()
+        ways = {way for path in paths for root in roots if is_inside(path, root) for way in between(root, path)}
+        return sorted(ways.difference(paths))
 
     def sealed(self) -> set[str]:
         """Of what is guarded that which nothing can be written below."""
@@ -167,7 +175,8 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     secrets += [path for path in named if not any(is_inside(path, root) for root in paths.workspace)]
     systems = system_secrets() if os.geteuid() == 0 else []
     draft.add("hidden", [path for path in (*secrets, *systems) if path not in draft.of_others])
-    for path in (*paths.readable, *interpreter(), *program_folders()):
+    needed = (*paths.readable, *interpreter(), *program_folders())
+    for path in needed:
         reveal(draft, path)
     add_workspace(draft, paths.workspace)
     draft.add("hidden", paths.also_hidden)
@@ -200,6 +209,7 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
         mount_points=draft.mount_points,
         unwanted=[*draft.unwanted, *(path for path in paths.unwanted if draft.can_write(path))],
         unguarded=draft.unguarded,
+        needed=sorted(set(map(os.path.realpath, needed)) - set(SYSTEM_FOLDERS)),
         plain=[home, *needed_as_they_are(paths)],
         secrets=[path for path in (*secrets, *systems, *paths.also_hidden) if is_watched(path, home)],
         open_roots=open_roots(rules, roots, code),

@@ -80,6 +80,8 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
     writable: tuple[str, ...]
     unguarded: tuple[str, ...]
     """What should be protected and cannot be."""
+    closed: tuple[str, ...] = ()
+    """Folders with too much to look for root's own files there, of which nothing can be read inside."""
     refusal: str | None
     """Why nothing is run, when what is required does not hold."""
 

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import shlex
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from toolyard.process.keeper.file_guards import SEPARATOR, content, told_beside
-from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, free_name, is_free, writable
+from toolyard.files.plain_text import printable
+from toolyard.process.keeper.guard_lists import SEPARATOR, told_beside
+from toolyard.process.keeper.held_files import content
+from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, free_name, is_free, move_unwanted, writable
 
 if TYPE_CHECKING:
-    from toolyard.files.write_times import Identity
+    from collections.abc import Sequence
+
+Fate = Literal["kept", "removed", "ended"]
+"""It is guarded again; it was removed, and is there as before; all that ran inside was ended."""
 
 
-def swap(path: str, data: bytes, *, like: int) -> str | None:
-    """Put a new file in the place of whatever is there, with the rights of an open one; tells where that is now."""
+class Outcome(NamedTuple):
+    """What became of a guarded path that was replaced."""
+
+    path: str
+    moved_to: str
+    """Where went what did not stay; empty when all of it did."""
+    what: Fate = "kept"
+
+
+def swap(path: str, data: bytes, *, like: os.stat_result) -> str | None:
+    """Put a new file in the place of whatever is there, with the rights of another; tells where that is now."""
     above, name = os.path.split(path)
     beside = f"{name}.{os.urandom(6).hex()}"
     with folder_itself(above) as folder, writable(folder):
-        new = write_new(folder, name, data, os.fstat(like))
+        new = write_new(folder, name, data, like)
         was_there = not is_free(name, folder)
         if was_there:
             os.rename(name, beside, src_dir_fd=folder, dst_dir_fd=folder)
@@ -25,18 +40,19 @@ def swap(path: str, data: bytes, *, like: int) -> str | None:
     return os.path.join(above, beside) if was_there else None
 
 
-def keep_wanted(path: str, found_at: str, found: bytes | None, *, before: bytes, seen: bytes | None, like: int) -> str:
-    """Put what is wanted of what was found into its place; tells where the rest went.
+def keep_wanted(
+    path: str, found_at: str, found: bytes | None, wanted: bytes | None, *, before: bytes, like: os.stat_result
+) -> str:
+    """Put what is wanted into its place, or leave what was there before; tells where what was found went, if it did.
 
-    That is what was seen at the first look. What was written there meanwhile is its owner's, since nobody else could.
+    What was written there meanwhile is its owner's, since nobody else could.
     """
     above, name = os.path.split(path)
     now = content(path)
-    wanted = before if found is None else found if seen is None else seen
-    kept = wanted if now == before else now
+    kept = now if now != before else before if wanted is None else wanted
     with folder_itself(above) as folder, writable(folder):
         if kept is not None and kept != now:
-            new = write_new(folder, name, kept, os.fstat(like))
+            new = write_new(folder, name, kept, like)
             os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
         beside = os.path.basename(found_at)
         if kept == found:
@@ -45,6 +61,11 @@ def keep_wanted(path: str, found_at: str, found: bytes | None, *, before: bytes,
         place = free_name(f"{name}.from-sandbox", folder)
         os.rename(beside, place, src_dir_fd=folder, dst_dir_fd=folder)
     return os.path.join(above, place)
+
+
+def put_aside(path: str) -> Outcome:
+    """Give whatever is at a path another name."""
+    return Outcome(path, move_unwanted([path]).get(path, ""), "removed")
 
 
 def write_new(folder: int, name: str, data: bytes, like: os.stat_result) -> str:
@@ -65,15 +86,6 @@ def keep_owner(fd: int, facts: os.stat_result) -> None:
         os.fchmod(fd, facts.st_mode & 0o755)
 
 
-class ReplacedFile(NamedTuple):
-    """A file that was replaced and is guarded again."""
-
-    path: str
-    moved_to: str
-    """Where went what did not stay; empty when all of it did."""
-    which: Identity
-
-
 class ReplacedFiles:
     """What the guard tells of such files, each once."""
 
@@ -81,8 +93,8 @@ class ReplacedFiles:
         self._file = told_beside(listed)
         self._read = 0
 
-    def new(self) -> list[ReplacedFile]:
-        """Those that were not told yet."""
+    def new(self) -> list[Outcome]:
+        """What was not told yet."""
         if not os.access(self._file, os.F_OK):  # asked several times in a call, and an exception costs more
             return []
         try:
@@ -94,7 +106,22 @@ class ReplacedFiles:
             return []
         self._read += len(told)
         fields = [os.fsdecode(field) for field in told.split(SEPARATOR)[:-1]]
-        return [
-            ReplacedFile(path=path, moved_to=to, which=(int(device), int(number)))
-            for path, to, device, number in zip(*(iter(fields),) * 4, strict=True)
-        ]
+        return [Outcome(path, to, cast("Fate", what)) for path, to, what in zip(*(iter(fields),) * 3, strict=True)]
+
+
+def notes_on(outcomes: Sequence[Outcome]) -> list[str]:
+    """What to say of them: what was done, and the line that brings back what was put aside."""
+    return list(dict.fromkeys(note for outcome in outcomes if (note := note_on(outcome))))
+
+
+def note_on(outcome: Outcome) -> str:
+    path, to = printable(outcome.path), printable(outcome.moved_to)
+    if outcome.moved_to:
+        line = printable(f"mv {shlex.quote(outcome.moved_to)} {shlex.quote(outcome.path)}")
+        reason = "was replaced while something ran inside that could write it"
+        return f"[{path} {reason}; what was found there is {to}: look at it, and if it is yours: {line}]"
+    if outcome.what == "removed":
+        return f"[{path} was removed while something ran inside, which could make another: it is there as it was]"
+    if outcome.what == "ended":
+        return f"[{path} was replaced while something ran inside, so all that ran there was ended]"
+    return ""

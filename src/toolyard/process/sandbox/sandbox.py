@@ -22,12 +22,11 @@ from toolyard.files.write_times import TICK, OpenSpan
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
 from toolyard.process.environment import ExactEnvironment
-from toolyard.process.keeper.file_guards import SEPARATOR
+from toolyard.process.keeper.guard_lists import list_of
 from toolyard.process.private_folders import SharedFolder
-from toolyard.process.sandbox.backends.bubblewrap import private_git_folders
+from toolyard.process.sandbox.backends.bubblewrap import maps_owners, private_git_folders
 from toolyard.process.sandbox.backends.limits import SandboxLimits
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
-from toolyard.process.sandbox.connections import Connections
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
@@ -35,9 +34,11 @@ from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.layout import lay_out
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
+from toolyard.process.sandbox.network.connections import Connections
 from toolyard.process.sandbox.packages.caches import make_cache_folder
 from toolyard.process.sandbox.policy import SandboxReport
-from toolyard.process.sandbox.replaced_files import ReplacedFiles
+from toolyard.process.sandbox.replaced_files import ReplacedFiles, notes_on
+from toolyard.process.sandbox.secrets import files_of_root
 from toolyard.process.sandbox.self_test.choice import BackendChooser
 from toolyard.process.sandbox.watch import FileWatch, folders_of, identity_of, stamp
 from toolyard.process.waiting import in_slices, run_shielded
@@ -76,10 +77,8 @@ class Sandbox:
         self._repositories: WorkspaceRepositories | None = None
         self._git_folders: list[PrivateGitFolder] = []
         """Those of repositories that are yet to be filled."""
-        self._notes: list[str] = []
         self._replaced: ReplacedFiles | None = None
         """What the guard says about files that it had to guard again."""
-        self._put_aside: dict[str, str] = {}
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
         self._since = 0.0
@@ -91,6 +90,8 @@ class Sandbox:
         self._idle: tuple[float, dict[str, Identity | None]] | None = None
         self._cleaned: list[tuple[float, float]] = []
         """When we cleaned up after what ran, since nothing does."""
+        self._untold: dict[str, str] = {}
+        """What a sweep moved that was cancelled."""
         self._is_in_use = False
         self._temporary: tuple[BackendChoice, Layout, tuple[tuple[str, ...], tuple[str, ...]]] | None = None
         """Its folders for temporary files, and what they were found for."""
@@ -237,8 +238,14 @@ class Sandbox:
             passed_over=choice.passed_over,
             writable=tuple(self.layout.writable()),
             unguarded=tuple(self.layout.unguarded),
+            closed=tuple(self._closed(choice)),
             refusal=self.refusal(),
         )
+
+    def _closed(self, choice: BackendChoice) -> list[str]:
+        if choice.backend is None or os.geteuid() != 0 or (choice.backend != "landlock" and maps_owners(self.layout)):
+            return []
+        return files_of_root().whole
 
     def confinement(self) -> Confinement | None:
         """The way in; None when there is none and none is needed. NoSandbox when one is required and cannot be had.
@@ -303,7 +310,7 @@ class Sandbox:
             changed |= self._package_variables(changed)
         if proxy_port is None or (isinstance(env, ExactEnvironment) and not self.policy.hosts):
             return changed
-        from toolyard.process.sandbox.proxy import proxy_variables
+        from toolyard.process.sandbox.network.proxy import proxy_variables
 
         return changed | proxy_variables(proxy_port, self.policy.hosts)
 
@@ -386,7 +393,7 @@ class Sandbox:
                 with self._cleaning():
                     await in_slices(self._sweep_steps(), moved)
             except asyncio.CancelledError:
-                self._put_aside |= moved  # the next one tells of it, and goes on
+                self._untold |= moved  # the next one tells of it, and goes on
                 raise
         return moved
 
@@ -397,7 +404,7 @@ class Sandbox:
     def _sweep_steps(self, *, at_end: bool = False) -> Generator[dict[str, str], None, None]:
         self._events.hear()
         self._catch_up()
-        moved, self._put_aside = self._put_aside, {}
+        moved, self._untold = self._untold, {}
         unwanted = self.layout.unwanted
         if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
             moved |= move_unwanted(unwanted)
@@ -414,7 +421,7 @@ class Sandbox:
 
     def take_notes(self) -> list[str]:
         """What there is to say of git's settings that count inside only; each once."""
-        notes, self._notes = self._notes, []
+        notes, self.common.notes = self.common.notes, []
         return notes
 
     async def exchange_repositories(self) -> None:
@@ -438,15 +445,15 @@ class Sandbox:
         with self._cleaning():
             is_done = run_each(lambda: self._exchange_now(at_end=at_end, with_modules=with_modules))
         if not is_done:
-            self._notes.append("[git: not everything was handed over from inside: something there cannot be read]")
+            self.common.notes.append("[git: not all was handed over from inside: something there cannot be read]")
 
     def _exchange_now(self, *, at_end: bool, with_modules: bool) -> None:
         if self._repositories:
             from toolyard.process.sandbox.git.workspace_repositories import finish_removals
 
-            self._notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
+            self.common.notes += self._repositories.exchange(at_end=at_end, with_modules=with_modules)
             gone = finish_removals(self.layout.nested)
-            self._notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
+            self.common.notes += [f"[git: the worktree {printable(one)} is removed]" for one in gone]
 
     async def aclose(self) -> None:
         """Everything inside has ended: remove what it needed outside."""
@@ -464,7 +471,7 @@ class Sandbox:
                 self.common.remove()
         run_each(self.end_span)  # after all that we change ourselves
         self._stop_watching()
-        self._repositories = None
+        self._repositories = self._replaced = None
         self._folder = self._mount_points = self._limits = None
 
     async def _end(self, *steps: Callable[[], object]) -> bool:
@@ -506,8 +513,8 @@ class Sandbox:
         rules, nested = self.layout.rules, self.layout.nested
         paths = [path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in nested]
         with open(listed, "wb") as file:
-            file.write(b"".join(os.fsencode(path) + SEPARATOR for path in paths))
-        self._replaced = ReplacedFiles(listed)
+            file.write(list_of(paths, self.layout.ways_to(paths)))
+        self._replaced = self._replaced or ReplacedFiles(listed)
         return listed
 
     def _catch_up(self) -> None:
@@ -516,7 +523,7 @@ class Sandbox:
         Nobody can tell what was written in between: such files make the sandbox stale, and are not obeyed.
         """
         if self._replaced and self._beside_replaced.is_look_due(lambda: [self.folder().path]):
-            self._put_aside |= {one.path: one.moved_to for one in self._replaced.new() if one.moved_to}
+            self.common.notes += notes_on(self._replaced.new())
 
     def _write_cleanup_file(self) -> None:
         """Write down what has to be removed if we are killed."""

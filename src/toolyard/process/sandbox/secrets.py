@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.backends.owner_map import can_map_owners
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 HISTORIES = (
     *(".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".psql_history"),
@@ -110,8 +114,17 @@ OF_THE_KERNEL = ("/sys/kernel",)
 """The same, but what is in them belongs to the kernel and cannot be given another owner; how deep to look is known."""
 MOST = 1000
 """Each takes a mount and three words for bubblewrap, which takes nine thousand words."""
-MOST_LOOKED_AT = 30_000
-"""Entries of folders; those nearest to the top are looked at first. It takes under a second."""
+MOST_LOOKED_AT = 100_000
+"""Entries of folders; it takes about a second. What is not looked at is hidden as a whole."""
+
+
+class FilesOfRoot(msgspec.Struct, frozen=True, kw_only=True):
+    """What root alone may read, as far as it can be found by looking."""
+
+    hidden: list[str]
+    """All that has to be hidden."""
+    whole: list[str]
+    """The folders among it that hold too much to be looked through, or to be hidden one by one."""
 
 
 def system_secrets() -> list[str]:
@@ -119,37 +132,67 @@ def system_secrets() -> list[str]:
 
     Where the owner is another one inside (see `backends/owner_map`) nothing has to be looked for but the kernel's.
     """
-    found = private_entries(OF_THE_KERNEL, levels=1)
-    return found if can_map_owners(ROOTS_ALONE) else [*found, *files_of_root()]
+    found = private_entries(OF_THE_KERNEL)
+    return found if can_map_owners(ROOTS_ALONE) else [*found, *files_of_root().hidden]
 
 
-def files_of_root() -> list[str]:
-    """What root alone may read, as far as it can be found by looking."""
-    return private_entries(ROOTS_ALONE)[:MOST]
+def private_entries(folders: Iterable[str]) -> list[str]:
+    """The entries of some folders that root alone may read."""
+    return [entry.path for folder in folders for entry in list_folder(folder) if is_private(entry)]
 
 
-def private_entries(tops: Sequence[str], *, levels: int = MOST_LOOKED_AT) -> list[str]:
-    """The topmost entries of some folders that root alone may read; breadth first."""
+def files_of_root() -> FilesOfRoot:
+    """Look through the folders where root may keep something, in each of those in them in turn.
+
+    So one with very many files takes no others their turn. A folder that is closed to others is hidden as a whole.
+    """
     found: list[str] = []
     left = MOST_LOOKED_AT
-    folders = list(tops)
-    for _ in range(levels):
-        below: list[str] = []
-        for folder in folders:
-            entries = list_folder(folder)
-            left -= len(entries)
-            for entry in entries:
-                facts = facts_of(entry)
-                if facts and is_roots_alone(facts):
-                    found.append(entry.path)
-                elif facts and stat.S_ISDIR(facts.st_mode):
-                    below.append(entry.path)
-            if left < 0:
-                return found
-        if not below:
+    trees: deque[deque[str]] = deque(deque([top]) for top in ROOTS_ALONE)
+    tops = set(ROOTS_ALONE)
+    while trees and left > 0:
+        tree = trees.popleft()
+        folder = tree.popleft()
+        entries = list_folder(folder)
+        left -= len(entries) + 1
+        for entry in entries:
+            facts = facts_of(entry)
+            if facts and is_roots_alone(facts):
+                found.append(entry.path)
+            elif facts and stat.S_ISDIR(facts.st_mode):
+                if folder in tops:
+                    trees.append(deque([entry.path]))
+                else:
+                    tree.append(entry.path)
+        if tree:
+            trees.append(tree)
+    unseen = [folder for tree in trees for folder in tree]
+    hidden = with_fewer([*found, *unseen], MOST)
+    return FilesOfRoot(hidden=hidden, whole=sorted(set(hidden).difference(found)))
+
+
+def with_fewer(paths: Iterable[str], most: int) -> list[str]:
+    """The same paths, or fewer: where there are too many, folders stand for all that is in them.
+
+    That begins in the tree with most of them, at its deepest ones, so that others stay as they are.
+    """
+    trees: dict[str, set[str]] = {}
+    for path in paths:
+        root = next((root for root in ROOTS_ALONE if is_inside(path, root)), os.sep)
+        tree = os.path.join(root, os.path.relpath(path, root).split(os.sep)[0])
+        trees.setdefault(tree, set()).add(path)
+    while sum(map(len, trees.values())) > most:
+        top = max(trees, key=lambda one: len(trees[one]))
+        if trees[top] == {top}:
             break
-        folders = below
-    return found
+        deepest = max(path.count(os.sep) for path in trees[top])
+        trees[top] = {path if path.count(os.sep) < deepest else os.path.dirname(path) for path in trees[top]}
+    return sorted(set().union(*trees.values()))
+
+
+def is_private(entry: os.DirEntry[str]) -> bool:
+    facts = facts_of(entry)
+    return facts is not None and is_roots_alone(facts)
 
 
 def list_folder(folder: str) -> list[os.DirEntry[str]]:

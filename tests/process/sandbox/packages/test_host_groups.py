@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolyard.process.sandbox.hosts import AllowedHosts, invalid_hosts
 from toolyard.process.sandbox.layout import SandboxPaths, lay_out
+from toolyard.process.sandbox.network.hosts import AllowedHosts, invalid_hosts
 from toolyard.process.sandbox.packages.host_groups import GROUPS
 from toolyard.process.sandbox.packages.mirrors import CARGO_FILES, NPM_FILES, PIP_FILES, UV_FILES, mirror_variables
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +21,7 @@ from toolyard.process.sandbox.backends.seccomp import (
     filter_program,
     knows_processor,
 )
+from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import make_folders
 from toolyard.process.sandbox.secrets import files_of_root
 
@@ -132,8 +134,9 @@ def landlock_confinement(
 ) -> Confinement:
     """Without namespaces there is no network of its own, and so no proxy: there is all of the network or none."""
     # There are no mounts that could give root's files another owner.
-    hidden: dict[str, Access] = dict.fromkeys(files_of_root(), "hidden") if os.geteuid() == 0 else {}
-    readable, writable = grants(hidden | layout.for_landlock())
+    hidden: dict[str, Access] = dict.fromkeys(files_of_root().hidden, "hidden") if os.geteuid() == 0 else {}
+    shown: dict[str, Access] = {path: "read" for path in layout.needed if nearest(hidden, path)[1] == "hidden"}
+    readable, writable = grants(hidden | shown | layout.for_landlock())
     families = [
         AF_NETLINK,
         *([AF_INET, AF_INET6] if policy.network else []),
@@ -158,16 +161,27 @@ def grants(rules: dict[str, Access]) -> tuple[list[str], list[str]]:
     """
     readable: list[str] = []
     writable: list[str] = [*DEVICES]
-    walk("/", "read", rules, readable, writable)
+    walk("/", "read", RulesBelow(rules), readable, writable)
     return readable, writable
 
 
-def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str], writable: list[str]) -> None:
-    """Grant a path, or its entries one by one when not all of them are granted. The rules are for it and below."""
-    access = rules.get(path, access)
+class RulesBelow:
+    """Rules by path, and for each folder what they say of what is below it; they can be many."""
+
+    def __init__(self, rules: dict[str, Access]) -> None:
+        self.rules = rules
+        self.below: dict[str, set[Access]] = {}
+        for path, access in rules.items():
+            for folder in map(str, PurePosixPath(path).parents):
+                self.below.setdefault(folder, set()).add(access)
+
+
+def walk(path: str, access: Access, given: RulesBelow, readable: list[str], writable: list[str]) -> None:
+    """Grant a path, or its entries one by one when not all of them are granted."""
+    access = given.rules.get(path, access)
     access = "write" if access == "repository" else access  # there are no mounts that could put another in its place
-    below = {other: rule for other, rule in rules.items() if other != path}
-    whole = all(rule in ("write", "read", "repository") for rule in below.values()) if access == "write" else not below
+    below = given.below.get(path, set())
+    whole = all(rule in ("write", "read", "repository") for rule in below) if access == "write" else not below
     if path == "/dev":
         return
     if access == "write" and whole:
@@ -175,19 +189,8 @@ def walk(path: str, access: Access, rules: dict[str, Access], readable: list[str
     elif access == "read" and whole:
         readable.append(path)
     elif below or access in ("read", "write"):
-        by_entry = rules_by_entry(path, below)
         for entry in entries_of(path):
-            walk(entry, access, by_entry.get(entry, {}), readable, writable)
-
-
-def rules_by_entry(folder: str, below: dict[str, Access]) -> dict[str, dict[str, Access]]:
-    """The rules below a folder by the entry of it that they are for: there may be a thousand of them."""
-    start = folder.rstrip(os.sep) + os.sep
-    found: dict[str, dict[str, Access]] = {}
-    for path, rule in below.items():
-        name = path[len(start) :].partition(os.sep)[0]
-        found.setdefault(start + name, {})[path] = rule
-    return found
+            walk(entry, access, given, readable, writable)
 
 
 def entries_of(folder: str) -> list[str]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from toolyard.process.sandbox.proxy import AskHost, ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt, Proxy
     from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
 
@@ -35,8 +35,8 @@ class Connections:
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
-        from toolyard.process.sandbox.hosts import AllowedHosts
-        from toolyard.process.sandbox.proxy import Proxy
+        from toolyard.process.sandbox.network.hosts import AllowedHosts
+        from toolyard.process.sandbox.network.proxy import Proxy
 
         self._proxies.append(Proxy(AllowedHosts(self._hosts), self._on_decision, self.ask_host))
         self._proxies[-1].start(listener.dup())

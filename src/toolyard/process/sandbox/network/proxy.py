@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from toolyard.core.regexes import late_pattern
-from toolyard.process.sandbox.hosts import AllowedHosts, is_public, may_be_offered, normal_name
+from toolyard.process.sandbox.network.hosts import AllowedHosts, is_public, may_be_offered, normal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
