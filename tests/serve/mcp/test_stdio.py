@@ -228,7 +228,7 @@ async def test_what_is_no_request_is_answered_and_the_connection_goes_on(yard):
         client.send(b'{"text": "' + b"x" * (4 << 20) + b'"}')
         assert [one["error"]["code"] for one in await client.strays(5)] == [-32700, -32600, -32600, -32600, -32600]
         assert await client.request("ping") == {}
-        assert (await client.error("resources/subscribe"))["code"] == -32601
+        assert (await client.error("resources/unknown"))["code"] == -32601
         assert (await client.error("tools/call", {"name": 5}))["code"] == -32602
         assert (await client.error("tools/call", {"name": "bash", "arguments": []}))["code"] == -32602
 
