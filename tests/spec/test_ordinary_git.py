@@ -96,12 +96,12 @@ def test_E07_git_work_passes(place, where, ordinary):
     for line in (
         "user.email=ada@example.org",
         "remote.origin.url=https://example.org/x.git",
-        "branch.topic.remote=local",
         "branch.topic.merge=refs/heads/topic",
         "branch.last.rebase=true",
     ):
         assert line in settings
     assert "draft" not in settings
+    assert "local" not in settings, "a push would run the hooks of a folder that tools can write"
     if where != "fresh":
         assert "the hook ran" in answers[1][1]
     left = {"commondir", "gitdir", "locked", "config.lock", "config.lock.free"} & set(os.listdir(top / ".git"))

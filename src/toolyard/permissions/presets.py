@@ -26,10 +26,10 @@ LOOKING = """
     cut **; tr **; sort **; uniq **; nl **; tac **; rev **; fold **; fmt **; paste **; join **; column **; od **;
     hexdump **; xxd **; strings **; md5sum **; sha1sum **; sha256sum **; sha512sum **; cksum **; base64 **; jq **;
     b2sum **; sha224sum **; sha384sum **; base32 **; expand **; unexpand **; pr **; tsort **; shuf **; zcat **;
-    zgrep **; tar **; unzip **; zipinfo **; ag **; numfmt **; arch; tty; groups; gawk **; mawk **; git annotate **;
+    zgrep **; tar **; unzip **; zipinfo **; ag **; numfmt **; arch; tty; groups;
     id **;
     sed **; awk **; echo **; printf **; true; false; :; test **; [ **; which **; type **; command -v **; read **;
-    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime **;
+    seq **; expr **; sleep **; date **; id; whoami; uname **; hostname **; uptime;
     nproc; free **; ps **; env; printenv **; help **;
     wait; exit **; break; continue; git status **; git log **; git diff **; git show **; git blame **;
     git grep **; git ls-files **; git ls-tree **; git rev-parse **; git rev-list **; git describe **; git shortlog **;

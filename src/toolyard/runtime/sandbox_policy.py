@@ -82,6 +82,10 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
         roots = dict.fromkeys(os.path.realpath(root) for root in (*self.configuration.files, *named, *self.guessed))
         return [root for root in roots if not any(is_inside(root, one) for one in opened)]
 
+    def scripts(self) -> list[str]:
+        """Those of all tools."""
+        return [os.path.realpath(path) for reference in self.references for path in self._scripts_of(reference)]
+
     def _scripts_of(self, reference: Reference) -> Iterator[str]:
         """Its scripts that are there; a folder that somebody works in cannot be kept from being written."""
         workspace = [os.path.realpath(path) for path in self.workspace()]
@@ -210,6 +214,7 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
         home=os.path.expanduser("~"),
         workspace=workspace,
         protected=[str(sessions / "outputs"), *ours, *inputs.guarded()],
+        edited=inputs.scripts(),
         unseen=[str(user_folder("state")), *locked_parts(sessions, workspace, outputs)],
         shown=[str(outputs)],
         unwanted=inputs.unwanted(),

@@ -61,6 +61,9 @@ class SandboxPaths(msgspec.Struct, frozen=True, kw_only=True):
     workspace: Sequence[str]
     protected: Sequence[str] = ()
     """Never written, wherever they are: grants, the configuration, plugins that the application runs."""
+    edited: Sequence[str] = ()
+    """Of these, scripts that their owner edits while an application runs: one that is replaced takes effect at the next
+    call, in a sandbox that is built anew."""
     unseen: Sequence[str] = ()
     """Folders and files of our own that nobody inside may even open, since we lock some of them."""
     shown: Sequence[str] = ()

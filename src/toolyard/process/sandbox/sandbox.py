@@ -511,7 +511,10 @@ class Sandbox:
         """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
         listed = os.path.join(self.folder().path, "guards")
         rules, nested = self.layout.rules, self.layout.nested
-        paths = [path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in nested]
+        left_out = {*nested, *self.paths.edited}
+        paths = [
+            path for path in self.layout.guards() if rules[path] in ("read", "repository") and path not in left_out
+        ]
         with open(listed, "wb") as file:
             file.write(list_of(paths, self.layout.ways_to(paths)))
         self._replaced = self._replaced or ReplacedFiles(listed)
