@@ -276,13 +276,14 @@ def is_alive(pid: int) -> bool:
 
 
 def command_lines(words: str) -> list[str]:
-    """The command lines that hold these words, of all processes that run."""
+    """The command lines that hold these words, of all processes that run but those that only build a sandbox."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if entry.name.isdigit() and int(entry.name) != os.getpid() and words in line:
+        builds_sandbox = os.path.basename(line.partition(" ")[0]) == "bwrap"  # which names what it guards
+        if entry.name.isdigit() and int(entry.name) != os.getpid() and words in line and not builds_sandbox:
             found.append(line)
     return found

@@ -194,8 +194,10 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     guard_home(draft, home)
     code = code_folders(paths.workspace)
     roots = {path: os.path.realpath(path) for path in (*code, *program_folders())}
+    gone = {path for path in paths.edited if not os.path.lexists(path)}
     for path in (*map(os.path.realpath, paths.protected), *roots.values()):
-        draft.guard(path)
+        if path not in gone:  # nothing is to stand in the place of a script that its owner removed
+            draft.guard(path)
     unseen = {os.path.realpath(path) for path in paths.unseen if os.path.lexists(path)}
     # What is guarded because it may come to be, and would be a secret then, is hidden beforehand.
     for path in (*unseen, *filter(draft.can_write, draft.guards.keys() & set(secrets))):
