@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from support import need
 from toolyard.process.sandbox import secrets as sandbox_secrets
-from toolyard.process.sandbox.backends.confinement import grants, walk
+from toolyard.process.sandbox.backends.confinement import RulesBelow, grants, walk
 from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import REPOSITORY
 
@@ -367,6 +367,6 @@ def test_for_each_entry_of_a_folder_only_its_own_rules_are_looked_at(tmp_path):
         (tmp_path / f"{number}" / "secret").mkdir(parents=True)
     rules = Counted({f"{tmp_path}/{number}/secret": "hidden" for number in range(50)})
     readable: list[str] = []
-    walk(str(tmp_path), "read", rules, readable, [])
+    walk(str(tmp_path), "read", RulesBelow(rules), readable, [])
     assert readable == []
     assert rules.looks == len(rules)
