@@ -168,7 +168,10 @@ class KeeperProcess:
     async def _ends_within(self, seconds: float) -> bool:
         """Hear of the end from the kernel, in the very moment and without a thread that would look again and again."""
         ended: Promise[bool] = Promise()
-        handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
+        try:
+            handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
+        except ProcessLookupError:  # it has, and nobody waits for the children of who ignores their signals
+            return self._process.poll() is not None
         loop.add_reader(handle, ended.set, True)
         try:
             await ended.get_within(seconds)
