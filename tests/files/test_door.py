@@ -228,12 +228,15 @@ WAYS_AROUND = re.compile(
 NOT_OBEYED = {
     "authoring/discover.py": 'with file.open("x"',
     "permissions/grants.py": "lock = os.open(",
+    "permissions/judge.py": "shutil.which(name) is not None",
+    "permissions/expansion/outputs.py": "found = shutil.which(values[0])",
     "plugins/contract.py": "def read_text(",
     "builtin_plugins/feature-system-message/feature_system_message/runtime.py": "self._context.read_text(name)",
     "agents/sessions/claim.py": "self._fd = os.open(",
     "builtin_plugins/telemetry/telemetry.py": 'out = open(file, "a"',
 }
-"""What looks like a way around and is none: files that are written, and the door itself under another name."""
+"""What looks like a way around and is none: files that are written, programs that are only looked for, and the door
+itself under another name."""
 STORES = ("agents/checkpoints/",)
 """Of the store, which tools cannot write; and the workspace's own files, which are kept and never obeyed."""
 

@@ -90,6 +90,8 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
         """Its scripts that are there; a folder that somebody works in cannot be kept from being written."""
         workspace = [os.path.realpath(path) for path in self.workspace()]
         for path in reference.scripts:
+            if "\0" in path:  # which no file is called
+                continue
             real = os.path.realpath(path)
             if os.path.exists(real) and not any(is_inside(one, real) for one in workspace):
                 yield path

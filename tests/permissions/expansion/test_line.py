@@ -49,7 +49,7 @@ def words(line, where, shell=FRESH):
         ("read x <<< a; cat $x", ["a"]),
         ("cat {a,b}$((1))", None),
         ("for f in a; do cat $f; done", ["a"]),
-        ("export X=a; cat $X", None),
+        ("export X=a; cat $X", ["a"]),
         ("x=a; x=b; cat $x", None),
         ("x=$(cat $x)", None),
         ("for x in a $(cat $x); do :; done", None),
