@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -55,13 +56,19 @@ def guards_of(terminal: tuple[int, int]) -> list[str]:
     """The processes that have the terminal open, but for ourselves."""
     name, found = os.ttyname(terminal[1]), []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-        except OSError:
-            continue
-        if name in links and int(pid) != os.getpid():
+        if int(pid) != os.getpid() and name in open_files(pid):
             found.append(pid)
     return found
+
+
+def open_files(pid: str) -> set[str]:
+    """What a process has open; one that just starts closes files while it is looked at."""
+    links = set()
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                links.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return links
 
 
 @pytest.mark.parametrize("how", ["raw", "unseen"])
