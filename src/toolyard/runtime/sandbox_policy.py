@@ -79,12 +79,13 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
     def _roots(self) -> list[str]:
         opened = [os.path.realpath(path) for path in absolute(self.configuration.sandbox.writable, self.folder)]
         named = [root for reference in self.references for root in (*reference.roots, *self._scripts_of(reference))]
-        roots = dict.fromkeys(os.path.realpath(root) for root in (*self.configuration.files, *named, *self.guessed))
-        return [root for root in roots if not any(is_inside(root, one) for one in opened)]
+        roots = {os.path.realpath(root) for root in (*self.configuration.files, *named, *self.guessed)}
+        # In one order, whoever names them first: a sandbox is another one only when it keeps something else.
+        return sorted(root for root in roots if not any(is_inside(root, one) for one in opened))
 
     def scripts(self) -> list[str]:
         """Those of all tools."""
-        return [os.path.realpath(path) for reference in self.references for path in self._scripts_of(reference)]
+        return sorted({os.path.realpath(path) for reference in self.references for path in self._scripts_of(reference)})
 
     def _scripts_of(self, reference: Reference) -> Iterator[str]:
         """Its scripts that are there; a folder that somebody works in cannot be kept from being written."""
@@ -250,7 +251,7 @@ def locked_parts(sessions: Path, workspace: list[str], outputs: Path) -> list[st
 
 def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:
     """Whatever is referred to and lies elsewhere: tools must be seen where they run."""
-    for path in dict.fromkeys(os.path.normpath(path) for reference in references for path in reference.paths):
+    for path in sorted({os.path.normpath(path) for reference in references for path in reference.paths}):
         if is_inside(path, str(folder)):
             continue
         if os.path.isdir(path):
