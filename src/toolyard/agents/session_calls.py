@@ -13,6 +13,7 @@ from toolyard.agents.sessions.events import AnswerReceived, CallAnswered, CallBe
 from toolyard.agents.sessions.history import missing
 from toolyard.core.conversation import CallAnswer
 from toolyard.core.events import CallFinished
+from toolyard.core.reach import is_beyond, named
 from toolyard.runtime.call_steps.conditions import CallHooks
 
 if TYPE_CHECKING:
@@ -114,9 +115,9 @@ class RecordedCalls:
     async def before(self, call: ToolCall, spec: ToolSpec, plan: Plan, reach: Reach) -> None:  # noqa: ARG002
         """A call was permitted: its workspace's state is kept if it may change it, and that it begins is on record."""
         state = None
-        if self._states and reach != "look":
+        if self._states and is_beyond(reach, "look"):
             state = await self._states.keep_for_turn(self._log.session, self._log.history().turn)
-        await self._log.record(CallBegan(call=call, reach=reach, checkpoint=state))
+        await self._log.record(CallBegan(call=call, reach=named(reach), checkpoint=state))
 
     async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
         """A question to a person is on record before it is asked, and so is its answer."""

@@ -11,7 +11,7 @@ from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.call import StreamedOutput, Watcher, approver_for, exit_code_of, explain, status_without
 from toolyard.cli.render import is_terminal, show_json, show_note, show_piece
 from toolyard.cli.running import postpone, run_to_end
-from toolyard.core.reach import REACHES
+from toolyard.core.reach import NAMED_REACHES
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -30,7 +30,7 @@ MORE_TIME = "give it more time with `--timeout S`"
 @click.command("exec")
 @click.argument("command")
 @click.option("--timeout", metavar="S", help="How many seconds the command may take; default 5.")
-@click.option("--reach", type=click.Choice(REACHES), help="How far it may reach; default as the preset says.")
+@click.option("--reach", type=click.Choice(NAMED_REACHES), help="How far it may reach; default as the preset says.")
 @agent_option
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as a record.")
 @click.pass_obj

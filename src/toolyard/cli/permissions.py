@@ -12,6 +12,7 @@ from toolyard.cli.application import config_path, known_agent, read_config
 from toolyard.cli.main import OrderedGroup
 from toolyard.cli.render import relative, show_json, show_note, show_problems, show_rows, show_text
 from toolyard.cli.running import run_to_end
+from toolyard.core.reach import NAMED_REACHES
 
 if TYPE_CHECKING:
     from toolyard.cli.main import GlobalOptions
@@ -45,7 +46,7 @@ def permissions() -> None:
 @rules_option
 @agent_option
 @click.option("--tool", metavar="T", default="bash", show_default=True, help="The tool that would run it.")
-@click.option("--reach", type=click.Choice(["look", "work", "outside"]), help="How far it wants to reach.")
+@click.option("--reach", type=click.Choice(NAMED_REACHES), help="How far it wants to reach.")
 @json_option
 @click.pass_obj
 def check(

@@ -6,14 +6,22 @@ from typing import Literal, get_args
 
 Kept = Literal["not", "partly", "wholly"]
 """How well a sandbox keeps a call in."""
-Reach = Literal["look", "work", "outside"]
-"""From the least to the most."""
+Reach = Literal["closed", "look", "work", "outside"]
+"""From the least to the most. `closed` is a `look` that sees nothing of its owner's but the workspace."""
 REACHES: tuple[Reach, ...] = get_args(Reach)
+NAMED_REACHES: tuple[Reach, ...] = ("look", "work", "outside")
+"""Those that people, rules and calls speak of; a `closed` look is a preset's own, for lines that nobody vouches for."""
 REACH_DESCRIPTIONS: dict[Reach, str] = {
+    "closed": "as look, and nothing can be seen but the workspace and the programs of the system",
     "look": "nothing can be changed but temporary files, and no host can be reached",
     "work": "the workspace can be changed, and hosts can be reached as configured",
     "outside": "everything that its owner can do, outside of any sandbox",
 }
+
+
+def named(reach: Reach) -> Reach:
+    """The reach as people know it."""
+    return "look" if reach == "closed" else reach
 
 
 def is_beyond(reach: Reach, other: Reach) -> bool:

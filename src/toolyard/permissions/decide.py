@@ -18,6 +18,7 @@ from toolyard.permissions.judge import judge_line, judged_as
 from toolyard.permissions.offers import derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
 from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.listings.closed import CLOSED
 from toolyard.permissions.verdict import Judged, Offer, Verdict
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ async def decide_line(text: str, book: RuleBook, site: CallSite, *, wanted: Reac
         return Verdict(decision="deny", reason=reason, parts=(*found.parts, doubt), shown=shown)
     inner = found.texts if found.decision == "allow" else ()
     agree = [await shfmt_agrees(each) for each in ((text,) if found.needs_cross_check else ()) + inner]
+    if not all(agree) and book.closes and not book.refuses:
+        # Whichever of the two is right: there is nothing to change, and nothing of others to see.
+        closed = judged_as("allow", text, "doubt", f"the rule '{CLOSED.text}'", rule=CLOSED)
+        return Verdict(
+            decision="allow", reason=closed.reason, rule=CLOSED.text, parts=(*found.parts, closed), shown=shown
+        )
     if not all(agree):
         doubt = Judged(text=shown, kind="doubt", decision=book.otherwise, reason=DIFFERENT, doubt="second_reader")
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)

@@ -81,6 +81,11 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, own=OwnFolders())
 
 
+OUTSIDE, MAY_BE_OUTSIDE = "is outside of the workspace", "may be outside of the workspace"
+"""How it is told of a file that is spelled out, and of one that is not."""
+NOT_READ, NOT_CERTAIN = "which file is read is not certain", "which file is meant is not certain"
+
+
 class WorkingFolder:
     """The folder that a command of a line runs in, as far as that is certain."""
 
@@ -163,7 +168,7 @@ class FileAccess:
     def why_not_read(self, target: Word) -> str | None:
         path = target.value
         if path is None:
-            return "which file is read is not certain"
+            return NOT_READ
         if not self._folder.moves and self._folder.contains(path):
             return None
         if self._book.is_kept and is_public(path):
@@ -259,16 +264,16 @@ class FileAccess:
             return None
         if word.texts and path.text.startswith(word.text):
             texts = [text + path.text.removeprefix(word.text) for text in word.texts]
-            return None if all(map(self._folder.contains, texts)) else f"'{word.text}' may be outside of the workspace"
+            return None if all(map(self._folder.contains, texts)) else f"'{word.text}' {MAY_BE_OUTSIDE}"
         # Where a pattern spans folders, these are looked through for links.
         is_deep = "**" in word.text or self._folder.is_own(path.text)
         is_pattern = is_whole and glob.has_magic(word.text) and not is_deep
         if word.value is None and (word.kind == "dynamic" or is_pattern):
-            return f"what '{word.text}' becomes may be outside of the workspace"
+            return f"what '{word.text}' becomes {MAY_BE_OUTSIDE}"
         # A tilde that bash leaves alone may still be a home folder to the program.
         is_astray = path.text.startswith("~") or (self._folder.moves and ".." in path.text)
         if is_astray or not (self._folder.contains(path.text) or self._may_be_read(path)):
-            return f"'{path.shown}' is outside of the workspace"
+            return f"'{path.shown}' {OUTSIDE}"
         return None
 
     def _may_be_read(self, path: Operand) -> bool:

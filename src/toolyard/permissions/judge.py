@@ -21,12 +21,20 @@ from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.expansion.shell_state import FRESH
 from toolyard.permissions.expansion.variable_names import is_harmless, is_own_variable, is_safe_variable
 from toolyard.permissions.expansion.variables import READS_LINES
-from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, FileAccess, WorkingFolder
+from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, NOT_CERTAIN, FileAccess, WorkingFolder
 from toolyard.permissions.programs.builtins import check_condition
 from toolyard.permissions.programs.carriers import FD_RUNS, carried_by
 from toolyard.permissions.programs.categories import CHANGES_THE_SHELL, is_shell, obeys_its_input, program_name
 from toolyard.permissions.programs.git import git_concerns, git_subcommand
 from toolyard.permissions.programs.guards import GUARDS, concerns_about, is_known, why_never_covered, why_not_here
+from toolyard.permissions.programs.listings.closed import (
+    CLOSED,
+    SETS_A_VARIABLE,
+    line_in_shell,
+    may_look_closed,
+    settles,
+    settles_doubt,
+)
 from toolyard.permissions.programs.listings.find import COMMANDS, PLAIN, listing_of
 from toolyard.permissions.programs.listings.unlisted import rule_for_code, rule_for_help, rule_for_others
 from toolyard.permissions.programs.operands import Operands
@@ -190,7 +198,8 @@ class Judge(msgspec.Struct):
             return None
         if refused := self._refused([*part.wrapped, part.words], part.text):
             return refused
-        return self._ask(part.text, "it runs what it reads from its standard input", OBEYS_INPUT)
+        judged = self._ask(part.text, "it runs what it reads from its standard input", OBEYS_INPUT)
+        return self._allow(part.text, CLOSED) if self._may_close(part.words, judged) else judged
 
     def _why_evaluates(self, part: Arithmetic) -> str | None:
         """Why arithmetic may run commands: a variable may hold more than a number."""
@@ -223,6 +232,31 @@ class Judge(msgspec.Struct):
 
     def command(self, words: Sequence[Word], wrapped: Sequence[Sequence[Word]], text: str) -> Judged:
         """One simple command, with the forms of it that have wrappers."""
+        judged = self._command(words, wrapped, text)
+        return self._allow(text, CLOSED) if self._may_close(words, judged) else judged
+
+    @property
+    def _closes(self) -> bool:
+        """Whether what nobody vouches for may look where nothing of others is to be seen.
+
+        Not where a rule is against something: what it is about has to be seen.
+        """
+        return self.book.closes and self.book.confines and not self.book.refuses and not self._trusts
+
+    def _may_close(self, words: Sequence[Word], judged: Judged) -> bool:
+        if judged.decision != "ask" or judged.doubt is None or not self._closes:
+            return False
+        if may_look_closed(words, judged, self.folder, self._files, self.fed_by if not self.depth else None):
+            return True
+        line = line_in_shell(words, judged) if self.depth < DEEPEST and not self.folder.leaves else None
+        if line is None:
+            return False
+        # What xargs or a shell puts into the line may be a command: it looks no further than all others.
+        expanded = ExpandedLine(read_line(line), self.folder.cwd, self.folder.workspace, FRESH, self.folder.line.own)
+        judge = Judge(self.book, self.tool, WorkingFolder(expanded, self.folder.site_here()), FRESH, self.depth + 1)
+        return judge.line(expanded.reading()).decision == "allow"
+
+    def _command(self, words: Sequence[Word], wrapped: Sequence[Sequence[Word]], text: str) -> Judged:
         layers = [*wrapped, words]
         if refused := self._refused(layers, text):
             return refused
@@ -485,7 +519,7 @@ class Judge(msgspec.Struct):
             is_read = (
                 part.operator == "<" and (target.inside or target.text.startswith("<(")) and not self.book.refuses_files
             )
-            why = None if is_read else "which file is meant is not certain"
+            why = None if is_read else NOT_CERTAIN
             return self._unless(why, part.text, "redirection", "it reads files of the workspace")
         if part.operator in (">&", "<&") and target.value.rstrip("-").isdigit():
             return self._unless("the descriptor may be one of bash's own", part.text, "redirection", "")
@@ -509,7 +543,7 @@ class Judge(msgspec.Struct):
             pass  # nobody looks at a variable of that name but the line itself, and `$name` is never certain
         elif part.alone:
             is_free = self.book.confines and part.name is not None and self._is_own(part.name)
-            why = self._why_listed(part.elements or ()) if is_free else "a variable of the shell is set"
+            why = self._why_listed(part.elements or ()) if is_free else SETS_A_VARIABLE
         elif before_read and part.name == "IFS" and value is not None:
             pass  # how read splits its line, and nothing else
         elif self.book.confines and is_own_variable(part.name, exported=True) and value is not None:
@@ -522,6 +556,8 @@ class Judge(msgspec.Struct):
         """Free, unless there is a reason why not."""
         if why is None:
             return judged_as("allow", text, kind, fine, rule=rule)
+        if self._closes and not self.folder.leaves and settles(why, text, kind):
+            return judged_as("allow", text, kind, f"the rule '{CLOSED.text}'", rule=CLOSED)
         is_about_files = kind == "redirection" and self.book.refuses_files
         if self._trusts_blindly or (self._is_kept_in and not is_about_files):
             return judged_as("allow", text, kind, self._why_trusted)
@@ -535,6 +571,8 @@ class Judge(msgspec.Struct):
             return judged_as("allow", text, "function", "what it runs is judged where it stands")
         if self._trusts_blindly or (self._is_kept_in and doubt.code in SEEN_THROUGH):
             return judged_as("allow", text, "doubt", self._why_trusted)
+        if self._closes and settles_doubt(doubt):
+            return judged_as("allow", text, "doubt", f"the rule '{CLOSED.text}'", rule=CLOSED)
         return self._otherwise(text, doubt.message, doubt.code, "doubt")
 
     def _allow(self, text: str, rule: Rule, *, streams_only: bool = False) -> Judged:

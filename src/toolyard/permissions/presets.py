@@ -36,7 +36,7 @@ LOOKING = """
     git cat-file **; git show-ref **; git merge-base **; git for-each-ref **; git name-rev **; git count-objects **;
     git check-ignore **; git check-attr **; git whatchanged **; git config **; git var **; bash -n **; sh -n **;
     node --check **; node -c **;
-    git diff-tree **; git --version;
+    git diff-tree **; git --version; mount; npm run; docker compose version;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
     npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;
@@ -105,12 +105,19 @@ def preset_rules(preset: Preset, allowed_commands: Sequence[str] | None = None, 
         case "read-only":
             patterns = [*looking(is_kept=is_kept), *split(MAKING), *split(OWN_TEMPORARY), *OF_THE_SESSION]
             rules = valid_rules(patterns, "allow", origin, confined=True)
-            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look", is_kept=is_kept)
+            return RuleBook(
+                [*rules, *valid_rules([TYPING], "ask", origin)], usual_reach="look", is_kept=is_kept, closes=is_kept
+            )
         case "workspace":
             working = [{"command": pattern, "reach": "work"} for pattern in split(WORKING)]
             patterns = [*looking(is_kept=is_kept), *working, *split(OWN_TEMPORARY), {"write": "**", "reach": "work"}]
             rules = valid_rules(patterns, "allow", origin, confined=True)
-            return RuleBook([*rules, *valid_rules([TYPING], "ask", origin)], tools_otherwise="allow", is_kept=is_kept)
+            return RuleBook(
+                [*rules, *valid_rules([TYPING], "ask", origin)],
+                tools_otherwise="allow",
+                is_kept=is_kept,
+                closes=is_kept,
+            )
 
 
 def looking(*, is_kept: bool) -> list[str | dict[str, Any]]:

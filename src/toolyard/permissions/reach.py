@@ -45,9 +45,10 @@ def meant_reach(part: Judged, parts: Sequence[Judged], reach: Reach, usual: Reac
 
     Somebody's own rule means the usual reach; a preset's rule for something that only lists must not take that away.
     """
+    is_preset = str(part.origin).startswith(PRESET)
     if part.reach is not None:
-        return part.reach
-    is_own = part.rule is not None and not str(part.origin).startswith(PRESET)
+        return reach if is_preset and (part.reach, reach) == ("look", "closed") else part.reach
+    is_own = part.rule is not None and not is_preset
     is_lowered = any(other.reach == reach and str(other.origin).startswith(PRESET) for other in parts)
     return usual if is_own and is_lowered else reach
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from toolyard.core.problems import Problem
-from toolyard.core.reach import REACHES, Reach, is_beyond
+from toolyard.core.reach import NAMED_REACHES, Reach, is_beyond
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import (
     ANY_WORD,
@@ -124,8 +125,8 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
             if isinstance(fields[key], Problem):
                 return bad_rule(f"'{key}': {fields[key].message}")
     if "reach" in value:
-        if value["reach"] not in REACHES:
-            return bad_rule(f"'reach' must be one of {', '.join(REACHES)}")
+        if value["reach"] not in NAMED_REACHES:
+            return bad_rule(f"'reach' must be one of {', '.join(NAMED_REACHES)}")
         fields["reach"] = value["reach"]
     arguments = read_arguments(value.get("arguments", {}))
     if isinstance(arguments, Problem):
@@ -188,6 +189,7 @@ class RuleBook:
         is_allowlist: bool = False,
         operators: bool = True,
         is_kept: bool = False,
+        closes: bool = False,
     ) -> None:
         self.trusts = trusts and not broken
         """Whether every command may run that no rule is against."""
@@ -205,6 +207,8 @@ class RuleBook:
         """Whether the rules are a list of programs, by which a refusal is told."""
         self.operators = operators
         """Whether a line may be more than one command with its words."""
+        self.closes = closes
+        """Whether what nobody vouches for may look where there is nothing to see but the workspace."""
         self.is_kept = is_kept
         """Whether a sandbox wholly keeps in what a preset lets run, so that it need not be proven harmless."""
         self.rules = tuple(rule for rule in rules if not (broken and rule.decision == "allow"))
@@ -245,6 +249,7 @@ class RuleBook:
             is_allowlist=self.is_allowlist,
             operators=self.operators if operators is None else operators,
             is_kept=self.is_kept,
+            closes=self.closes,
         )
 
     def reaching(self, reach: Reach | None) -> RuleBook:
@@ -252,7 +257,7 @@ class RuleBook:
         if reach is None:
             return self
         if not is_beyond(reach, self.usual_reach):
-            return self._without_lower if reach == self.usual_reach else self
+            return self._without_lower if reach == self.usual_reach else self._not_closed
         rules = [rule for rule in self.rules if rule.decision != "allow" or not is_beyond(reach, rule.reach or "look")]
         return RuleBook(
             rules,
@@ -264,12 +269,21 @@ class RuleBook:
         )
 
     @cached_property
+    def _not_closed(self) -> RuleBook:
+        """The same for a call that says how far it wants to look."""
+        if not self.closes:
+            return self
+        book = copy.copy(self)
+        book.closes = False
+        return book
+
+    @cached_property
     def _without_lower(self) -> RuleBook:
         """The same for a call that wants all of its usual reach: a preset's rule for less of it is not meant then."""
         usual = self.usual_reach
         lower = [rule for rule in self.rules if rule.confined and rule.reach and is_beyond(usual, rule.reach)]
         if not lower:
-            return self
+            return self._not_closed
         return RuleBook(
             [rule for rule in self.rules if rule not in lower],
             trusts=self.trusts,

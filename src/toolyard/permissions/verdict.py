@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from toolyard.core.events import Decision
-from toolyard.core.reach import Kept, Reach
+from toolyard.core.reach import Kept, Reach, named
 from toolyard.core.tool import Json, JsonObject, Plan, ToolSpec
 
 Scope = Literal["once", "session", "always"]
@@ -111,7 +111,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """The form in which a verdict is printed."""
         return {
             "verdict": self.decision,
-            "reach": self.reach,
+            "reach": named(self.reach),
             "reason": self.reason,
             "parts": [part.as_mapping() for part in self.parts],
             "always": [offer.text for offer in self.offers],

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from toolyard.runtime.sandbox_policy import SandboxInputs
 
 
+LOOKS: tuple[Reach, ...] = ("closed", "look")
+
+
 class ProcessPools:
     """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
@@ -44,9 +47,10 @@ class ProcessPools:
         children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)
         if sandbox:
             children["work"] = self._children(sandbox, known.get("work"))
-            look = looking(sandbox)
-            look.connections.on_decision = self._record_connection
-            children["look"] = self._children(look, known.get("look"))
+            for reach in LOOKS:
+                look = looking(sandbox, closed=reach == "closed")
+                look.connections.on_decision = self._record_connection
+                children[reach] = self._children(look, known.get(reach))
         build = build_runner(sandbox, allow_remote=inputs.configuration.policy.allow_remote)
         return Processes(children=children, build=build)
 

@@ -136,7 +136,7 @@ def about_environment() -> str:
 
 
 def about_writing(reach: Reach) -> str:
-    if reach == "look":
+    if reach in ("closed", "look"):
         return '[sandbox: with the reach look nothing can be changed but temporary files; ask for "reach": "work"]'
     return (
         "[sandbox: only the workspace and temporary files can be written, and there not what is obeyed outside; "
@@ -151,7 +151,7 @@ def about_hosts(refused: Sequence[ConnectionAttempt]) -> str:
 
 
 def about_network(around: CallSurroundings) -> str:
-    if around.reach == "look":
+    if around.reach in ("closed", "look"):
         return f'[sandbox: with the reach look no host can be reached; ask for "reach": "work", {OUTSIDE}]'
     return (
         "[sandbox: hosts are reached only through the proxy that http_proxy and https_proxy name, which this program "

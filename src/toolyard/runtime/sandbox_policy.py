@@ -138,9 +138,12 @@ def wanted_policy(configuration: Configuration) -> SandboxPolicy | None:
     return None if settings.mode == "off" and not policy.damaged else policy
 
 
-def looking(tools: Sandbox) -> Sandbox:
-    """What keeps tools in that may only look: the same to read, nothing to write, nobody to reach."""
-    policy = replace(tools.policy, looking=True, network=False, hosts=(), unix_sockets=False)
+def looking(tools: Sandbox, *, closed: bool = False) -> Sandbox:
+    """What keeps tools in that may only look: the same to read, nothing to write, nobody to reach.
+
+    A closed look has less to read: the workspace, and what programs need.
+    """
+    policy = replace(tools.policy, looking=True, closed=closed, network=False, hosts=(), unix_sockets=False)
     return Sandbox(policy, tools.paths, tools.common)
 
 

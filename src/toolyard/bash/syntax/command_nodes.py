@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolyard.bash.syntax.source_text import SourceText
 
 
+ODD_DECLARATION = "a declaration that is not understood"
 DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
 REDIRECTS = ("file_redirect", "herestring_redirect")
 OPERATORS = frozenset({">", ">>", "<", ">&", "<&", "&>", "&>>", ">|", ">&-", "<&-", "<<<"})
@@ -175,14 +176,14 @@ class CommandReader:
             elif child.type in ("word", "variable_name"):
                 words.append(self.word(child))
             else:
-                raise Misread("a declaration that is not understood")
+                raise Misread(ODD_DECLARATION)
         return SimpleCommand(words=tuple(words), text=self._text.of(node), start=node.start_byte)
 
     def _declared(self, node: Node) -> Word:
         """`NAME=value` as an argument: one word, certain if its value is."""
         assigned = self.assignment(node)
         if assigned.name is None or assigned.adds or assigned.elements is not None:
-            raise Misread("a declaration that is not understood")
+            raise Misread(ODD_DECLARATION)
         name, value = f"{assigned.name}=", assigned.value
         word = Word(text=assigned.text, start=node.start_byte, end=node.end_byte, prefix=name)
         if value is None or value.value is not None:

@@ -25,6 +25,8 @@ OPERATOR_WORDS = frozenset(
 )
 """Tokens that are words of their own in a command or a condition."""
 PARAMETER = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
+GOES_TO_A_COMMAND = "output goes to a command"
+MAY_EVALUATE = "an expansion that may evaluate what it finds"
 HARMLESS_EXPANSION = re.compile(
     r"""\$\{(?:
         (?P<name>[A-Za-z_]\w*|[0-9]+|[@*#?$!-])
@@ -128,7 +130,7 @@ class WordReader:
         """`${…}`, if nothing in it is evaluated."""
         found = HARMLESS_EXPANSION.fullmatch(text)
         if found is None:
-            raise Misread("an expansion that may evaluate what it finds")
+            raise Misread(MAY_EVALUATE)
         if found["measured"]:
             return WordPiece(kind="number", text=text, start=node.start_byte)
         if found["cut"]:  # what is left is not worked out: nobody needs it
@@ -185,7 +187,7 @@ class WordReader:
         if text.startswith("`") and ("\\" in text or "`" in text[1:-1]):
             raise Misread("backticks inside backticks")
         if text.startswith(">("):
-            raise Misread("output goes to a command")
+            raise Misread(GOES_TO_A_COMMAND)
         if text.startswith("$(<") and [child.type for child in node.children[1:-1]] != ["file_redirect"]:
             raise Misread("a file is read without a command")
 

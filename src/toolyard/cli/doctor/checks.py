@@ -16,7 +16,7 @@ import msgspec
 from toolyard.cli.render import count, relative
 from toolyard.config.layers import mapping
 from toolyard.config.placeholders import ENV
-from toolyard.core.reach import REACH_DESCRIPTIONS, REACHES
+from toolyard.core.reach import NAMED_REACHES, REACH_DESCRIPTIONS
 from toolyard.core.sandbox_properties import PROPERTY_DESCRIPTIONS
 from toolyard.errors import ProcessError
 from toolyard.process.child import Children, ChildRequest
@@ -161,7 +161,7 @@ def sandbox_row(report: SandboxReport) -> Row:
 def reach_rows(report: SandboxReport) -> Iterator[Row]:
     """What each reach means here, and what is left of the presets where nothing keeps it."""
     if report.backend is not None:
-        for reach in REACHES:
+        for reach in NAMED_REACHES:
             yield Row(check=f"reach {reach}", status="ok", detail=REACH_DESCRIPTIONS[reach])
         return
     detail = "not kept: every call reaches everything that you do"

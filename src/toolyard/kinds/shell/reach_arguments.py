@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolyard.core.reach import REACHES
+from toolyard.core.reach import NAMED_REACHES
 
 if TYPE_CHECKING:
     from toolyard.core.reach import Reach
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 REACH_PROPERTIES: JsonObject = {
     "reach": {
         "type": "string",
-        "enum": list(REACHES),
+        "enum": list(NAMED_REACHES),
         "description": "How far the command may reach, if not as far as usual: 'look' changes nothing but temporary "
         "files, 'work' changes the workspace, 'outside' leaves the sandbox. More than usual is asked about.",
     },

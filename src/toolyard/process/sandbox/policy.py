@@ -34,6 +34,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What must hold with `require`."""
     looking: bool = False
     """Whether nothing can be written but temporary files."""
+    closed: bool = False
+    """Whether nothing can be seen either but the workspace and the system's own programs."""
     network: bool = False
     hosts: tuple[str, ...] = ()
     """Hosts that can be reached through the proxy."""

@@ -27,6 +27,7 @@ from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.backends.bubblewrap import maps_owners, private_git_folders
 from toolyard.process.sandbox.backends.limits import SandboxLimits
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
+from toolyard.process.sandbox.closed_layout import close
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
@@ -115,13 +116,19 @@ class Sandbox:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
             self._walk = RepositoryWalk(self.common.made_repositories)
-            self._layout = lay_out(self.paths).looking() if self.policy.looking else lay_out(self.paths, self._walk)
+            self._layout = self._new_layout()
         return self._layout
+
+    def _new_layout(self) -> Layout:
+        if not self.policy.looking:
+            return lay_out(self.paths, self._walk)
+        layout = lay_out(self.paths)
+        return close(layout, self.paths).looking() if self.policy.closed else layout.looking()
 
     @property
     def reach(self) -> Reach:
         """How far whatever is inside reaches."""
-        return "look" if self.policy.looking else "work"
+        return "closed" if self.policy.closed else "look" if self.policy.looking else "work"
 
     @property
     def name(self) -> str:

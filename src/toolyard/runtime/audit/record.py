@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolyard.core.reach import named
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -31,7 +33,8 @@ def verdict_record(verdict: Verdict, redactor: Redactor, *, kept_in: bool) -> di
     rule = redactor.redact(verdict.rule) if verdict.rule else verdict.rule
     return {
         "decision": verdict.decision,
-        "reach": verdict.reach if kept_in else "outside",
+        "reach": named(verdict.reach) if kept_in else "outside",
+        **({"closed": True} if kept_in and verdict.reach == "closed" else {}),
         "rule": rule,
         "reason": redactor.redact(verdict.reason),
     }

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
     from toolyard.bash.syntax.reading import SimpleCommand
     from toolyard.bash.syntax.words import Word
+    from toolyard.core.reach import Reach
     from toolyard.permissions.file_access import FileAccess, WorkingFolder
 
 
-def looking_rule(text: str, label: str) -> Rule:
-    return Rule(decision="allow", text=text, origin=RuleOrigin(label=PRESET + label), confined=True, reach="look")
+def looking_rule(text: str, label: str, *, reach: Reach = "look") -> Rule:
+    return Rule(decision="allow", text=text, origin=RuleOrigin(label=PRESET + label), confined=True, reach=reach)
 
 
 HELP = looking_rule("PROGRAM --help", "help")

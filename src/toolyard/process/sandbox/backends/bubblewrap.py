@@ -58,7 +58,8 @@ class Bubblewrap(NamedTuple):
                 yield from ("--ro-bind", path, path)
         if own_pids:
             yield from ("--proc", "/proc")
-        hollow = [path for path, access in layout.rules.items() if access == "hidden" and has_below(layout, path)]
+        mounted = (*layout.rules, folder.exchange, common.handouts)
+        hollow = [path for path, access in layout.rules.items() if access == "hidden" and has_below(path, mounted)]
         for path, access in layout.rules.items():
             match access:
                 case "write":
@@ -82,7 +83,7 @@ class Bubblewrap(NamedTuple):
                 case "private" if path in common.temporary:
                     yield from ("--bind", common.temporary[path], path)
                     # Folders on the way to what is mounted below could be moved, for the other sandboxes, too.
-                    ways = ways_below(path, (*layout.rules, folder.exchange, common.handouts))
+                    ways = ways_below(path, mounted)
                     hollow += ways
                     for way in ways:
                         yield from ("--perms", "0755", "--tmpfs", way)
@@ -115,9 +116,9 @@ def maps_owners(layout: Layout) -> bool:
     return layout.rules.get("/") == "read" and can_map_owners(ROOTS_ALONE)
 
 
-def has_below(layout: Layout, path: str) -> bool:
+def has_below(path: str, mounted: Sequence[str]) -> bool:
     """Whether a hidden folder holds something that is not hidden, for which it needs room."""
-    return any(other != path and is_inside(other, path) for other in layout.rules)
+    return any(other != path and is_inside(other, path) for other in mounted)
 
 
 def ways_below(folder: str, mounted: Sequence[str]) -> list[str]:
