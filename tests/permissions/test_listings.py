@@ -66,23 +66,12 @@ MORE_THAN_LISTS = (
     *("git stash", "git notes add -m x", "git format-patch -1", "git archive -o x.tar HEAD", "git apply a.patch"),
     *("git -c core.fsmonitor=./x status", "git diff --no-index a.txt /etc/passwd", "git hash-object -w a.txt"),
     *("npm test", "npm install", "npm config set x y", "pip install x", "cargo run", "go run .", "docker run x"),
-    *("make -n", "node -e 1", "perl -ne print a.txt", "./tool.sh --help", "env ./tool.sh --help", "npm run x --help"),
+    *("make -n", "./tool.sh --help", "env ./tool.sh --help", "npm run x --help"),
     *("less '+!ls' a.txt", "tar -xf a.tar", "gzip a.txt", "bash -c ./tool.sh", "sh -c 'cat \"$1\"' _ /etc/passwd"),
-    *("ls() { echo x; }; ls", 'f() { cat "$1"; }; f /etc/passwd', 'f() { cat "$@"; }; f a.txt /etc/passwd'),
-    *("f() { cat a.txt; }; cd /etc; f", "f() { f; }; f", 'f() { shift; cat "$1"; }; f a.txt a.txt'),
-    *(
-        "declare -n x=PATH",
-        "declare -i x=y",
-        "declare PATH=x",
-        "mapfile -C ls x < a.txt",
-        "rm a.txt",
-        "shopt -s nullglob",
-    ),
+    *("ls() { echo x; }; ls", 'f() { cat "$1"; }; f /etc/passwd'),
+    *("f() { cat a.txt; }; cd /etc; f", "f() { f; }; f"),
+    *("declare -n x=PATH", "declare PATH=x", "mapfile -C ls x < a.txt", "rm a.txt"),
     *("cat /etc/passwd", "ls /home", "cat /usr/../etc/passwd", "cat /proc/self/environ", "python3 tool.py"),
-    "python3 -c \"print(open('/etc/passwd').read())\"",
-    "python3 -c \"import os; os.listdir('/')\"",
-    "echo $(( $(cat a.txt) ))",
-    'sed -n "$(cat a.txt)p" a.txt',
 )
 
 

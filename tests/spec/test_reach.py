@@ -212,6 +212,36 @@ async def test_E02_with_the_reach_look_nothing_can_be_changed_but_temporary_file
         assert "kept\nmade" in written.text
 
 
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E02_a_line_that_nobody_vouches_for_sees_the_workspace_and_programs_alone(
+    yard, beside, tool, preset, monkeypatch
+):
+    home = beside / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for path in (beside / "neighbour.txt", home / "diary.txt"):
+        path.write_text("not for you\n")
+    (yard.file("ran", "#!/bin/sh\necho ran\n")).chmod(0o755)
+    found = f"{beside}/*.txt {home}/* {home}/.* /home/* /srv/* /opt/* /mnt/* /var/log/* /etc/passwd /etc/hosts"
+    lines = {
+        "perl -ne print a.txt": "hello",
+        f'perl -e \'print "<$_>" for grep {{ -f }} glob("{found}"); print "none"\'': "none",
+        f"read PATH <<< {yard.folder}:$PATH; ran; echo $?": "126",
+        "x=$(perl -e 'print 6 * 7'); echo $x": "42",
+    }
+    async with open_app(yard, tool, preset=preset) as app:
+        for line, expected in lines.items():
+            result = await app.call_tool(NAMES[tool], {"command": line})
+            assert expected in result.text, line
+            assert "<" not in result.text, line
+            assert "not for you" not in result.text
+        if tool == "shell:session":
+            assert (await app.call_tool("bash", {"command": "echo $x"})).text == "42\n"
+    assert [(line["reach"], line["closed"]) for line in audit(yard)[:4]] == [("look", True)] * 4
+    assert files(yard.folder) == ["a.txt", "ran"]
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_E02_E03_temporary_files_are_the_same_for_both_reaches(yard, tool):
     async with open_app(yard, tool, preset="trusted") as app:

@@ -252,7 +252,8 @@ class ExpandedLine:
             inside = inside and all(self.contains(path, folder) for path in matches for folder in where.folders)
             may_be_option = any(path.startswith("-") for path in matches)
             prefix = word.prefix or ("" if may_be_option or self._shell.globs_oddly else "./")
-            return [replace(word, pieces=(), inside=inside, prefix=prefix)]
+            kind = "dynamic" if self._shell.globs_oddly else word.kind
+            return [replace(word, pieces=(), inside=inside, prefix=prefix, kind=kind)]
         if not matches:  # until it runs there may be some
             inside = ".." not in word.text and all(self.contains(word.text, folder) for folder in where.folders)
             return [replace(word, pieces=(), inside=inside)]

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.layout import Layout, SandboxPaths
 
 
-OF_PROGRAMS = frozenset(
-    {*("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"), *("proc", "sys", "dev", "tmp", "run")}
-)
-"""Folders below the root that hold programs and what the kernel shows, or that are the sandbox's own."""
+OF_SYSTEM = frozenset({"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"})
+"""Folders below the root that hold programs."""
+KEPT = OF_SYSTEM | {"proc", "sys", "dev", "tmp", "run"}
+"""And those where the kernel shows something, or that are the sandbox's own."""
 NOBODYS = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/nsswitch.conf"),
     *("/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/localtime", "/etc/timezone"),
@@ -52,19 +52,20 @@ def close(layout: Layout, paths: SandboxPaths) -> Layout:
     workspace = [os.path.realpath(path) for path in paths.workspace]
     hidden = [path for path in (*others_below_root(), home) if not any(is_inside(path, root) for root in workspace)]
     rules |= dict.fromkeys(hidden, "hidden")
-    shown = [*workspace, *program_prefixes(home, workspace)]
+    programs = list(program_prefixes(home, workspace))
+    shown = [*workspace, *programs]
     shown += [path for one in layout.repositories for path in (one.git, *one.shown())]
     shown += [path for path in NOBODYS if is_everybodys(path)]
     for path in shown:
         if (path not in rules or path in hidden) and os.path.lexists(path):
             rules[path] = "read"
-    return replace(layout, rules=rules)
+    return replace(layout, rules=rules, programs=[*(f"/{name}" for name in sorted(OF_SYSTEM)), *programs])
 
 
 def others_below_root() -> Iterator[str]:
     """What lies in the root folder and is no folder of programs; links lead to what has a rule of its own."""
     with contextlib.suppress(OSError), os.scandir("/") as entries:
-        yield from (entry.path for entry in entries if entry.name not in OF_PROGRAMS and not entry.is_symlink())
+        yield from (entry.path for entry in entries if entry.name not in KEPT and not entry.is_symlink())
 
 
 def program_prefixes(home: str, workspace: list[str]) -> Iterator[str]:

@@ -107,6 +107,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Repositories in folders below a workspace, and pointers to some; of those that can only be read, why."""
     obeyed: Mapping[str, ObeyedFiles] = msgspec.field(default_factory=dict)
     """For each repository what git outside obeys because settings name it."""
+    programs: Sequence[str] = ()
+    """What alone can be run as a program, with all below; everything where none is named."""
     empty: Sequence[str] = ()
     """Files that are empty inside: what is not there, or is hidden from who would stop at it."""
     unseen: Sequence[str] = ()

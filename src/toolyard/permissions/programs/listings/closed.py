@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 SETS_A_VARIABLE = "a variable of the shell is set"
 EVALUATING = frozenset({EVALUATES, GOES_TO_A_COMMAND, MAY_EVALUATE, ODD_DECLARATION})
 """What is said of text that bash may take for a command once more, and of what was read only in part."""
+ODD_WORD = "word"
+"""The code of the doubt about a word that was not understood."""
 SHELLS_OF_LINES = names("ash bash dash ksh sh zsh")
 LINE_FOLLOWS = names("-c -lc -ec -euc -cl -xc -uc")
 QUOTED = re.compile(r"'([^']*)'")
@@ -114,7 +116,7 @@ PLAIN_OPTION = re.compile(
 """Options of languages that load nothing of the workspace."""
 RUNS_OR_WRITES = re.compile(
     r"child_process|subprocess|\bsystem\b|popen|spawn|\bexec\w*\b|\bfork\b|`|%x|\bqx\b|ctypes|\beval\b|importlib|__import__"
-    r"|worker_threads|\bunlink\b|\brmdir\b|\bmkdir\w*|\brename\b|write_?(?:file|text|bytes|sync)|\bcreateWriteStream\b|\brm(?:Sync|tree)?\b"
+    r"|worker_threads|\bunlink\b|\brmdir\b|\bmkdir\w*|\brename\b|(?i:write_?(?:file|text|bytes|sync))|(?i:append_?file)|\bcreateWriteStream\b|\brm(?:Sync|tree)?\b"
     r"|\bFile\.(?:write|delete|open)|\bfetch\b|https?\.|\bnet\b|socket|urlopen|requests\b|\bopen\b[^)]*,\s*(?:mode\s*=\s*)?['\"][^'\"]*[wax+>]"
     r"|require_relative|\bload\b\s*[('\"]|\bdo\s*['\"(]|\brequire\s*\(?\s*['\"](?:\.{1,2}/|/)(?![^'\"]*\.json['\"])|\bimport\s*\("
 )
@@ -197,7 +199,7 @@ def settles(why: str, text: str, kind: str) -> bool:
 
 def settles_doubt(doubt: Doubt) -> bool:
     """Whether a doubt about the line as a whole does not matter there."""
-    return doubt.message in EVALUATING
+    return doubt.code == ODD_WORD or doubt.message in EVALUATING
 
 
 def is_of_system(name: str, folder: WorkingFolder) -> bool:

@@ -72,7 +72,9 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
     def encoded_options(self) -> dict[str, Any]:
         """The options as the keeper takes them: paths are bytes."""
-        paths = {name: [os.fsencode(path) for path in self.options[name]] for name in ("readable", "writable")}
+        paths = {
+            name: [os.fsencode(path) for path in self.options[name]] for name in ("readable", "writable", "programs")
+        }
         return self.options | paths
 
 
@@ -118,7 +120,7 @@ class SandboxSupport(msgspec.Struct, frozen=True, kw_only=True):
             prefix=(self.bubblewrap.path, *options, "--"),
             view=view,
             options=keeper_options(program, scopes=self.landlock >= SCOPES_SINCE)
-            | {"supervised": (supervised and asking) or b""},
+            | {"supervised": (supervised and asking) or b"", "programs": layout.programs if self.landlock else ()},
             own_pids=own_pids,
             proxy=(policy.proxy or bool(policy.hosts)) and not policy.network,
         )
@@ -212,6 +214,7 @@ def keeper_options(program: bytes | None, *, scopes: bool) -> dict[str, Any]:
         "supervised": b"",
         "drop_capabilities": False,
         "processes": None,
+        "programs": [],
     }
 
 

@@ -22,7 +22,8 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION, PATH_BENEATH, SECCOMP_FILTER = 1, 1, 2
 LAST_CAPABILITY = 63
 
-READ_ONLY = 1 << 0 | 1 << 2 | 1 << 3
+EXECUTE = 1 << 0
+READ_ONLY = EXECUTE | 1 << 2 | 1 << 3
 """Execute, read a file, list a folder."""
 ON_A_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14
 """Of all rights those that a single file can have: execute, write, read, truncate."""
@@ -55,11 +56,13 @@ def confine(
     supervised: bytes = b"",
     drop_capabilities: bool,
     processes: int | None = None,
+    programs: Iterable[bytes] = (),
 ) -> Confined:
     """Give up everything but this; OSError when the kernel does not let us.
 
     The order matters: without `no_new_privs` the kernel refuses Landlock and a filter to an ordinary process. The
-    filter `supervised` needs somebody who listens to it; where the kernel knows no such thing, it is `filter`.
+    filter `supervised` needs somebody who listens to it; where the kernel knows no such thing, it is `filter`. Where
+    there are `programs`, nothing else can be run as one.
     """
     kernel = Kernel()
     first, second = struct.unpack("ii", os.urandom(8))
@@ -73,6 +76,8 @@ def confine(
     kernel.prctl(PR_SET_NO_NEW_PRIVS, 1)
     if files or scopes or tcp:
         kernel.landlock(readable, writable, files=files, scopes=scopes, tcp=tcp)
+    if programs:
+        kernel.run_only(programs)
     supervision = kernel.filter_and_tell(with_own_number(supervised, keys)) if supervised else []
     if filter and not supervision:
         kernel.filter_calls(with_own_number(filter, keys))
@@ -162,6 +167,19 @@ class Kernel:
             for rights, paths in ((READ_ONLY, readable), (all_rights, writable)):
                 for path in paths:
                     self.allow(ruleset, path, rights & all_rights)
+            if self.call(RESTRICT_SELF, ruleset, 0) != 0:
+                raise OSError("Landlock is refused")
+        finally:
+            os.close(ruleset)
+
+    def run_only(self, paths: Iterable[bytes]) -> None:
+        """Let go of the right to run what is not below one of these paths."""
+        ruleset = self.call(CREATE_RULESET, struct.pack("Q", EXECUTE), 8, 0)
+        if ruleset < 0:
+            raise OSError("Landlock is refused")
+        try:
+            for path in paths:
+                self.allow(ruleset, path, EXECUTE)
             if self.call(RESTRICT_SELF, ruleset, 0) != 0:
                 raise OSError("Landlock is refused")
         finally:

@@ -1,0 +1,97 @@
+"""Lines that nobody vouches for run unasked where there is nothing to change and nothing of others to see."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from toolyard.core.reach import Reach
+from toolyard.permissions.decide import decide_line
+from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.paths import OwnFolders
+from toolyard.permissions.presets import make_book
+from toolyard.permissions.reach import with_reach
+from toolyard.permissions.rules import RuleOrigin, parse_rule
+from toolyard.permissions.section import Section
+from toolyard.permissions.verdict import Verdict
+
+pytestmark = pytest.mark.anyio
+
+LOOKS = (
+    *("node -e 1", "node -p \"require('./a.json').x\"", "perl -ne print a.txt", "ruby -rjson -e 'puts 1'", "php -r 'echo 1;'"),
+    *("python3 -c \"import os; os.listdir('/')\"", "python3 -c \"print(open('/etc/passwd').read())\""),
+    *("python3 - <<'E'\nimport pathlib\nprint(list(pathlib.Path('src').rglob('*')))\nE", "python3 -m zipfile -l a.zip"),
+    *("python3 -m http.server --help", ". /etc/os-release; echo $NAME", "gawk -F, '{print $1}' a.txt", "git annotate a.txt"),
+    *('f() { cat "$@"; }; f a.txt /etc/passwd', 'f() { shift; cat "$1"; }; f a.txt a.txt', "shopt -s nullglob; ls *"),
+    *("echo $(( $(cat a.txt) ))", 'sed -n "$(cat a.txt)p" a.txt', "x=$(< a.txt); echo \"${x%%$'\\n'*}\"", "declare -i x=y"),
+    *("git log --format=%H | while read h; do git show \"$h:a.txt\"; done", "ls | xargs -I{} sh -c 'echo {}; head -1 {}'"),
+    *('while read -r name; do grep -rnw "$name" src; done < a.txt', "seq 3 | xargs -I{} sed -n '{}p' a.txt"),
+    *("declare -A n=(); while read k; do n[$k]=$(( ${n[$k]:-0} + 1 )); done < a.txt", "ls -R > /tmp/found.$$"),
+)  # fmt: skip
+WANTS_MORE = (
+    *("perl -i -pe s/a/b/ a.txt", "perl -e 'unlink \"a.txt\"'", "perl -e 'system(\"ls\")'", "perl tool.pl"),
+    *("node -e \"require('child_process').execSync('ls')\"", "node -e \"require('fs').writeFileSync('x', '')\""),
+    *("node -r ./tool.js -e 1", "node -e \"require('./tool')\"", "node tool.js", "ruby -r./tool -e 1", "python3 -m tool"),
+    *("python3 -c 'import tool'", "python3 -c \"import subprocess; subprocess.run(['ls'])\"", "python3 -m zipfile -e a.zip ."),
+    *("python3 -c \"open('x', 'w')\"", "curl $URL", "npm install $x", "rm $x", "find $x -delete", "sed -i $x a.txt"),
+    *("git checkout $x", "git -c core.fsmonitor=./x status", "git push $x", "$x a.txt", "./tool.sh $x", "PATH=.:$PATH ls"),
+    *("for PATH in .; do ls; done", "awk 'BEGIN { system(\"./tool.sh\") }'", "cat ../other/x $x", "ls | sh", "trap ls EXIT"),
+    *("eval $x", "source ./tool.sh", "cat /proc/$PPID/environ", "sort $x > out.txt", "mkdir x && node -e 1", "cd / && node -e 1"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    (tmp_path / "src").mkdir()
+    for name in ("a.txt", "tool.sh", "tool.js", "tool.py", "tool.pl"):
+        (tmp_path / name).write_text("x\n")
+    (tmp_path / "a.json").write_text('{"x": 1}')
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path], check=True, timeout=20)
+    return str(tmp_path)
+
+
+async def verdict(
+    line: str,
+    workspace: str,
+    preset: str = "read-only",
+    *,
+    kept: str = "wholly",
+    deny: str = "",
+    wanted: Reach | None = None,
+) -> Verdict:
+    rules = [parse_rule(deny, "deny", RuleOrigin(label="test"))] if deny else []
+    book = make_book(Section(is_configured=True, preset=preset), rules, kept=kept)
+    where = CallSite(tool="bash", cwd=workspace, workspace=workspace, own=OwnFolders(("/tmp",), (workspace,)))
+    return with_reach(await decide_line(line, book.reaching(wanted), where), wanted, book.usual_reach)
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize("line", LOOKS)
+async def test_what_is_for_looking_is_not_asked_about(workspace, preset, line):
+    found = await verdict(line, workspace, preset)
+    assert (found.decision, found.reach) == ("allow", "closed"), found.reason
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize("line", WANTS_MORE)
+async def test_what_plainly_wants_more_is_asked_about(workspace, preset, line):
+    assert (await verdict(line, workspace, preset)).decision == "ask"
+
+
+async def test_it_needs_a_sandbox_that_wholly_holds_and_no_rule_that_has_to_be_seen_to_be_kept(workspace):
+    line = "node -e 1"
+    assert [(await verdict(line, workspace, kept=kept)).decision for kept in ("not", "partly")] == ["ask", "ask"]
+    assert (await verdict(line, workspace, deny="rm **")).decision == "ask"
+
+
+async def test_who_says_how_far_to_look_is_not_given_less(workspace):
+    found = await verdict("node -e 1", workspace, wanted="look")
+    assert (found.decision, found.reach) == ("ask", "look")
+    found = await verdict("node -e 1", workspace, "workspace", wanted="work")
+    assert (found.decision, found.reach) == ("ask", "work")
+
+
+async def test_what_a_preset_lets_look_goes_along(workspace):
+    found = await verdict("npm ls | perl -ne print", workspace, "workspace")
+    assert (found.decision, found.reach) == ("allow", "closed")
