@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 PIPE = subprocess.PIPE
 PACKAGE_FOLDER = Path(__file__).parents[4]
+END = b"\n"
 START = "import sys; sys.path.append(sys.argv[1]); from toolyard.process.sandbox.self_test.tries import main; main()"
 PATIENCE = 30.0
 IPC_PRIVATE, IPC_RMID = 0, 0
@@ -99,10 +100,10 @@ class Scene:
         """The ways out that are open with a reach; a result when it could not be tried."""
         confinement = self._confine(reach, backend, support) if backend else None
         described = json.dumps(self._described(reach, confinement))
-        program = [sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER), described]
+        program = [sys.executable, "-I", "-S", "-c", START, str(PACKAGE_FOLDER)]
         try:
             with confinement.ready_prefix() if confinement else contextlib.nullcontext(()) as prefix:
-                ran = supervised_run([*prefix, *program])
+                ran = supervised_run([*prefix, *program], described)
         except subprocess.SubprocessError as error:
             return SelfTestResult(open={}, failure=str(error))
         try:
@@ -193,8 +194,11 @@ class Scene:
         return listener
 
 
-def supervised_run(argv: list[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run the tries, and connect sockets for them as for tools, once they are confined and hand out what that takes."""
+def supervised_run(argv: list[str], described: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the tries, and connect sockets for them as for tools, once they are confined and hand out what that takes.
+
+    They are told by their input: where root has very many files of its own, it is more than a word can hold.
+    """
     from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
     ours, theirs = socket.socketpair()
@@ -204,6 +208,7 @@ def supervised_run(argv: list[str]) -> subprocess.CompletedProcess[bytes]:
         closing.callback(process.kill)
         ours.settimeout(PATIENCE)
         with contextlib.suppress(OSError):
+            ours.sendall(described.encode() + END)
             _, fds, _, _ = socket.recv_fds(ours, 1, 2)
             if len(fds) == 2:
                 closing.callback(ConnectSupervisor(fds[0], fds[1], lambda _: None).close)
