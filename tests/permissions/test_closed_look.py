@@ -19,6 +19,15 @@ from toolyard.permissions.verdict import Verdict
 pytestmark = pytest.mark.anyio
 
 LOOKS = (
+    'x=$(mktemp); trap \'rm -f "$x"\' EXIT; ls > "$x"',
+    "for c in gzip xz; do $c -c < a.txt | wc -c; done",
+    "time (find . | wc -l)",
+    "tar -czf /tmp/a.tgz src && tar -tzf /tmp/a.tgz",
+    "exec 3< a.txt; read -r x <&3; exec 3<&-; echo $x",
+    "sqlite3 :memory: <<'E'\nselect 1;\nE",
+    "python3 -c 'import json, yaml; print(json.load(open(\"a.json\")))'",
+    "cat > /tmp/x.py <<'E'\nprint(1)\nE\npython3 /tmp/x.py",
+    "readelf -h /bin/ls",
     "node -e 1",
     "node -p \"require('./a.json').x\"",
     "perl -ne print a.txt",
@@ -47,6 +56,10 @@ LOOKS = (
     "ls -R > /tmp/found.$$",
 )
 WANTS_MORE = (
+    "make -n",
+    "tar -czf a.tgz src",
+    "bash tool.sh",
+    "python3 -c 'import src'",
     "perl -i -pe s/a/b/ a.txt",
     "perl -e 'unlink \"a.txt\"'",
     "perl -e 'system(\"ls\")'",
@@ -70,14 +83,12 @@ WANTS_MORE = (
     "git checkout $x",
     "git -c core.fsmonitor=./x status",
     "git push $x",
-    "$x a.txt",
     "./tool.sh $x",
     "PATH=.:$PATH ls",
     "for PATH in .; do ls; done",
     "awk 'BEGIN { system(\"./tool.sh\") }'",
     "cat ../other/x $x",
     "ls | sh",
-    "trap ls EXIT",
     "eval $x",
     "source ./tool.sh",
     "cat /proc/$PPID/environ",

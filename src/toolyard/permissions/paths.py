@@ -74,6 +74,7 @@ PUBLIC_FILES = frozenset({
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems"),
     *("/proc/stat", "/proc/vmstat", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/fs/file-max"),
     *("/proc/sys/vm/swappiness", "/proc/sys/kernel/pid_max", "/proc/swaps", "/proc/cgroups", "/etc/localtime"),
+    *("/proc/1/cgroup", "/proc/self/cgroup", "/proc/self/status", "/.dockerenv"),
 })  # fmt: skip
 """Files that tell of the system, and of nobody who uses it."""
 PUBLIC_FOLDERS = (

@@ -8,7 +8,6 @@ change, to install or to run what lies in the workspace would only fail there, a
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.command_nodes import ODD_DECLARATION
@@ -16,6 +15,7 @@ from toolyard.bash.syntax.tree import EVALUATES
 from toolyard.bash.syntax.word_nodes import GOES_TO_A_COMMAND, MAY_EVALUATE
 from toolyard.permissions.expansion.variable_names import is_own_variable
 from toolyard.permissions.file_access import MAY_BE_OUTSIDE, NOT_CERTAIN, NOT_READ, OUTSIDE
+from toolyard.permissions.paths import is_public
 from toolyard.permissions.programs.build import BUILD_GUARDS
 from toolyard.permissions.programs.categories import (
     CARRIERS,
@@ -36,8 +36,8 @@ from toolyard.permissions.programs.files.packing import PACKING_GUARDS
 from toolyard.permissions.programs.files.writing import WRITING_GUARDS
 from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.listings.find import listing_of
-from toolyard.permissions.programs.listings.python_code import shadows_modules
-from toolyard.permissions.programs.listings.unlisted import WANTS_MORE, code_in, is_of_workspace, looking_rule
+from toolyard.permissions.programs.listings.inline_code import CODE_OF, TAKES_INPUT, has_plain_code
+from toolyard.permissions.programs.listings.unlisted import WANTS_MORE, is_of_workspace, looking_rule
 from toolyard.permissions.programs.network import NETWORK_GUARDS
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 SETS_A_VARIABLE = "a variable of the shell is set"
 EVALUATING = frozenset({EVALUATES, GOES_TO_A_COMMAND, MAY_EVALUATE, ODD_DECLARATION})
 """What is said of text that bash may take for a command once more, and of what was read only in part."""
+OF_THE_LINE = names("IFS TIMEFORMAT REPLY OPTIND")
+"""Variables of bash itself by which it only reads or prints otherwise."""
 ODD_WORD = "word"
 """The code of the doubt about a word that was not understood."""
 SHELLS_OF_LINES = names("ash bash dash ksh sh zsh")
@@ -60,7 +62,7 @@ QUOTED = re.compile(r"'([^']*)'")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?=\[|\+?=)")
 TEMPORARY_TARGET = re.compile(r"\d*>>?\s*\"?/(?:var/)?tmp/[\w./$@%{}-]+\"?", re.ASCII)
 CLOSED = looking_rule("a closed look", "closed look", reach="closed")
-SETTLED = names("no_rule option carrier outside input")
+SETTLED = names("no_rule option carrier outside input dynamic_name")
 """Codes of doubts about a command that do not matter where there is nothing to change and nothing of others to see."""
 LOOKS_AT_STATE = names("compgen declare let local mapfile readarray shopt typeset")
 """Builtins that change no more than variables and options, which a session hears of."""
@@ -101,34 +103,10 @@ CHANGES_FILES = re.compile(
     r"\+.*!.*|-P|--pager.*|-delete|-f?(?:print|ls)0?f?|-fprint.*|-ok(?:dir)?|-i.*|--in-place.*|inplace|--fix.*|--write"
 )
 """Options by which what otherwise looks changes files."""
-CODE_OF = each_name({
-    "perl": r"-[a-zA-Z0-9]*[eE]",
-    "ruby": r"-[a-zA-Z0-9]*e",
-    "node nodejs": r"-(?:e|p|pe)|--(?:eval|print)",
-    "php": r"-r",
-    "lua luajit": r"-e",
-    "python": r"-c",
-})  # fmt: skip
-"""The option behind which each language has its code, where that stands in the line."""
-PLAIN_OPTION = re.compile(
-    r"-[a-zA-Z0-9]{0,6}|-F.*|-M(?:List::Util|JSON::PP|POSIX|Data::Dumper)\b.*|-r(?:json|yaml|csv|set|date|time)"
-)
-"""Options of languages that load nothing of the workspace."""
-RUNS_OR_WRITES = re.compile(
-    r"child_process|subprocess|\bsystem\b|popen|spawn|\bexec\w*\b|\bfork\b|`|%x|\bqx\b|ctypes|\beval\b|importlib|__import__"
-    r"|worker_threads|\bunlink\b|\brmdir\b|\bmkdir\w*|\brename\b|(?i:write_?(?:file|text|bytes|sync))|(?i:append_?file)|\bcreateWriteStream\b|\brm(?:Sync|tree)?\b"
-    r"|\bFile\.(?:write|delete|open)|\bfetch\b|https?\.|\bnet\b|socket|urlopen|requests\b|\bopen\b[^)]*,\s*(?:mode\s*=\s*)?['\"][^'\"]*[wax+>]"
-    r"|require_relative|\bload\b\s*[('\"]|\bdo\s*['\"(]|\brequire\s*\(?\s*['\"](?:\.{1,2}/|/)(?![^'\"]*\.json['\"])|\bimport\s*\("
-)
-"""What says that code runs something else, changes files, loads code of the workspace, or wants to speak to others."""
-IMPORTS = re.compile(r"(?m)(?:^|[;:]|\n)\s*(?:import|from)\s+([\w., ]+)")
-MODULES = names("""
-    ast base64 calendar dis inspect json.tool pickletools platform site symtable sysconfig tabnanny tarfile tokenize
-    zipfile
-""")
-"""Modules of Python's own that are run to look at something."""
+SIGNAL = re.compile(r"[A-Z]+\d*|\d+")
+TEMPORARY_FILE = re.compile(r"(?:[\w-]*=)?/(?:var/)?tmp/")
+PACKS_OR_WRITES = frozenset(name for family in (PACKING_GUARDS, WRITING_GUARDS) for name in each_name(dict(family)))
 UNCERTAIN = re.compile(r"\bbecomes may be (?:an option|outside)")
-EXTRACTS = names("-e -c --extract --create")
 SPELLED_OUT = re.compile(r"(?:~|/|\.\.(?=/|$))[\w./+~@-]*", re.ASCII)
 
 
@@ -137,32 +115,48 @@ def may_look_closed(
 ) -> bool:
     """Whether a command is one that looks, as far as its words say what it is for."""
     name = program_name(words[0].value)
-    if judged.doubt not in SETTLED or judged.reason.endswith(OUTSIDE) or not name or folder.leaves:
-        return False
-    if not is_of_system(words[0].value or "", folder) or files.why_of_process(words):
-        return False
-    if judged.doubt != "input" and ACTS.search(judged.reason):
+    if judged.doubt not in SETTLED or judged.reason.endswith(OUTSIDE) or folder.leaves or files.why_of_process(words):
         return False
     rest = [word.value for word in words[1:]]
+    if not name:  # whatever it becomes, it is none of the workspace's programs that runs
+        return not any(names_elsewhere(value, folder) for value in rest)
+    if not is_of_system(words[0].value or "", folder) or (judged.doubt != "input" and ACTS.search(judged.reason)):
+        return False
     if name in (".", "source"):
         return len(rest) == 1 and rest[0] in RELEASES
     if any(names_elsewhere(value, folder) for value in rest):
         return False
-    if is_listing(words) and UNCERTAIN.search(judged.reason):
-        return True
-    language = unversioned(name)
-    if language in CODE_OF and language in LANGUAGES:
-        return has_plain_code(language, rest, folder, fed_by)
+    return is_for_looking(name, words, judged, folder, files, fed_by)
+
+
+def is_for_looking(
+    name: str,
+    words: Sequence[Word],
+    judged: Judged,
+    folder: WorkingFolder,
+    files: FileAccess,
+    fed_by: SimpleCommand | None,
+) -> bool:
+    """Whether a program of the system is mostly called to look, with such words."""
+    rest, language = [word.value for word in words[1:]], unversioned(name)
+    if language in CODE_OF or (language in TAKES_INPUT and judged.doubt == "input"):
+        return has_plain_code(language, rest, folder.cwd, fed_by)
     if judged.doubt == "input":
         return False
     if name == "git":
         command = rest[1:2] if rest[:1] == ["--no-pager"] else rest[:1]
-        looks = command[:1] and command[0] in GIT_LOOKS
-        return bool(looks or rest == ["--exec-path"]) and files.why_repository(words) is None
+        looks = bool(command) and command[0] in GIT_LOOKS
+        return (looks or rest == ["--exec-path"]) and files.why_repository(words) is None
     if name in LOOKS_AT_STATE:
         return concerns_own_state(name, rest)
+    if name == "trap":  # what it runs then, it runs there
+        return len(rest) > 1 and rest[0] is not None and all(SIGNAL.fullmatch(value or "") for value in rest[1:])
+    if is_listing(words) and UNCERTAIN.search(judged.reason):
+        return True
+    if name in PACKS_OR_WRITES and any(TEMPORARY_FILE.match(value or "") for value in rest):
+        return True
     if name in WANTS or language in INTERPRETERS - LOOKS_NEVERTHELESS or is_shell(name):
-        return False
+        return name == "exec" and not rest
     return not any(value is not None and CHANGES_FILES.fullmatch(value) for value in rest)
 
 
@@ -190,7 +184,7 @@ def settles(why: str, text: str, kind: str) -> bool:
             return is_read or (TEMPORARY_TARGET.fullmatch(text) is not None and ".." not in text)
         case "assignment":
             name = ASSIGNED.match(text)
-            is_own = name is not None and is_own_variable(name[1])
+            is_own = name is not None and (is_own_variable(name[1]) or name[1] in OF_THE_LINE)
             return is_own and (why == SETS_A_VARIABLE or why.endswith(MAY_BE_OUTSIDE))
         case "loop":
             return why.endswith(MAY_BE_OUTSIDE)
@@ -212,7 +206,7 @@ def is_of_system(name: str, folder: WorkingFolder) -> bool:
 def concerns_own_state(name: str, rest: Sequence[str | None]) -> bool:
     """Whether a builtin only concerns variables that nobody obeys, or how patterns are matched."""
     if name == "compgen":
-        return None not in rest and not CODE_OF_COMPGEN.intersection(map(str, rest))
+        return not CODE_OF_COMPGEN.intersection(filter(None, rest))
     if name == "shopt":
         return all(value in ("-s", "-u", "-q", *PATTERN_OPTIONS) for value in rest)
     plain = OPTIONS_OF_STATE[name]
@@ -224,38 +218,6 @@ def concerns_own_state(name: str, rest: Sequence[str | None]) -> bool:
 
 def names_elsewhere(value: str | None, folder: WorkingFolder) -> bool:
     """Whether a word spells out a file that is not there in a closed look: who wants it has to be allowed to see it."""
-    return value is not None and SPELLED_OUT.fullmatch(value) is not None and not folder.contains(value)
-
-
-def has_plain_code(
-    language: str, rest: Sequence[str | None], folder: WorkingFolder, fed_by: SimpleCommand | None
-) -> bool:
-    """Whether a language is given code in the line itself, and that only computes and prints."""
-    if language == "python" and shadows_modules(folder.cwd):
+    if value is None or SPELLED_OUT.fullmatch(value) is None:
         return False
-    if language == "python" and rest[:1] == ["-m"]:
-        module = (rest[1] or "") if len(rest) > 1 else ""
-        asks = len(rest) == 3 and rest[2] in ("--help", "-h") and module.partition(".")[0] in sys.stdlib_module_names
-        return asks or (module in MODULES and not EXTRACTS.intersection(map(str, rest[2:])))
-    code = code_in([value for value in rest if value is not None], fed_by)
-    options = rest
-    if code is None:
-        at = next((at for at, value in enumerate(rest) if re.fullmatch(CODE_OF[language], value or "")), None)
-        if at is None or at + 1 >= len(rest):
-            return False
-        code, options = rest[at + 1], rest[:at]
-    else:
-        options = [value for value in rest if value != code]
-    if code is None or RUNS_OR_WRITES.search(code):
-        return False
-    is_plain = all(
-        value is not None and PLAIN_OPTION.fullmatch(value) and not value.startswith("-i") for value in options
-    )
-    return is_plain and (language != "python" or imports_only_its_own(code))
-
-
-def imports_only_its_own(code: str) -> bool:
-    found = [
-        name.split()[0].partition(".")[0] for row in IMPORTS.findall(code) for name in row.split(",") if name.strip()
-    ]
-    return all(name in sys.stdlib_module_names for name in found)
+    return not folder.contains(value) and not is_public(value)
