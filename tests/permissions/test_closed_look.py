@@ -19,6 +19,11 @@ from toolyard.permissions.verdict import Verdict
 pytestmark = pytest.mark.anyio
 
 LOOKS = (
+    "make -n build",
+    "ruff check --no-cache src",
+    "cargo fmt --all -- --check",
+    "sqlite3 :memory: < a.txt",
+    "n=08; n=$((10#$n)); if (( n != 1 && n != 2 )); then echo $n; fi",
     'x=$(mktemp); trap \'rm -f "$x"\' EXIT; ls > "$x"',
     "for c in gzip xz; do $c -c < a.txt | wc -c; done",
     "time (find . | wc -l)",
@@ -56,7 +61,9 @@ LOOKS = (
     "ls -R > /tmp/found.$$",
 )
 WANTS_MORE = (
-    "make -n",
+    "make",
+    "ruff check --fix src",
+    "terraform apply -check",
     "tar -czf a.tgz src",
     "bash tool.sh",
     "python3 -c 'import src'",

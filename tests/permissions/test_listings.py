@@ -66,7 +66,7 @@ MORE_THAN_LISTS = (
     *("git stash", "git notes add -m x", "git format-patch -1", "git archive -o x.tar HEAD", "git apply a.patch"),
     *("git -c core.fsmonitor=./x status", "git diff --no-index a.txt /etc/passwd", "git hash-object -w a.txt"),
     *("npm test", "npm install", "npm config set x y", "pip install x", "cargo run", "go run .", "docker run x"),
-    *("make -n", "./tool.sh --help", "env ./tool.sh --help", "npm run x --help"),
+    *("./tool.sh --help", "env ./tool.sh --help", "npm run x --help"),
     *("less '+!ls' a.txt", "tar -xf a.tar", "gzip a.txt", "bash -c ./tool.sh", "sh -c 'cat \"$1\"' _ /etc/passwd"),
     *("ls() { echo x; }; ls", 'f() { cat "$1"; }; f /etc/passwd'),
     *("f() { cat a.txt; }; cd /etc; f", "f() { f; }; f"),

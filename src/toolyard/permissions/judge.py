@@ -556,7 +556,7 @@ class Judge(msgspec.Struct):
         """Free, unless there is a reason why not."""
         if why is None:
             return judged_as("allow", text, kind, fine, rule=rule)
-        if self._closes and not self.folder.leaves and settles(why, text, kind):
+        if self._closes and not self.folder.leaves and settles(why, text, kind, self.folder.line.written.text):
             return judged_as("allow", text, kind, f"the rule '{CLOSED.text}'", rule=CLOSED)
         is_about_files = kind == "redirection" and self.book.refuses_files
         if self._trusts_blindly or (self._is_kept_in and not is_about_files):

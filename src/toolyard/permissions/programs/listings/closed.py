@@ -54,8 +54,25 @@ EVALUATING = frozenset({EVALUATES, GOES_TO_A_COMMAND, MAY_EVALUATE, ODD_DECLARAT
 """What is said of text that bash may take for a command once more, and of what was read only in part."""
 OF_THE_LINE = names("IFS TIMEFORMAT REPLY OPTIND")
 """Variables of bash itself by which it only reads or prints otherwise."""
-ODD_WORD = "word"
-"""The code of the doubt about a word that was not understood."""
+ODD_WORD, NOT_READABLE = "word", "syntax"
+"""The codes of the doubts about a word that was not understood, and about a line that was not."""
+MADE_TARGET = re.compile(r"\d*>>?\s*\"?\$\{?([A-Za-z_]\w*)\}?[/\w.\"-]*$")
+CHECKS = {
+    "make": re.compile(r"-\w*[npq]\w*|--(?:dry-run|just-print|print-data-base|question)"),
+    "gmake": re.compile(r"-\w*[npq]\w*|--(?:dry-run|just-print|print-data-base|question)"),
+    "ruff": re.compile(r"check|--check|--diff|rule|linter|config"),
+    "black": re.compile(r"--check|--diff"),
+    "isort": re.compile(r"--check(?:-only)?|-c|--diff"),
+    "cargo": re.compile(r"--check"),
+    "gofmt": re.compile(r"-[ld]"),
+    "rustfmt": re.compile(r"--check"),
+    "clang-format": re.compile(r"--dry-run|-n"),
+    "terraform": re.compile(r"-check"),
+    "tofu": re.compile(r"-check"),
+    "shfmt": re.compile(r"-[ld]"),
+}
+FMT_ALONE = names("cargo terraform tofu")
+"""Words by which programs that build or change files only say what they would do."""
 SHELLS_OF_LINES = names("ash bash dash ksh sh zsh")
 LINE_FOLLOWS = names("-c -lc -ec -euc -cl -xc -uc")
 QUOTED = re.compile(r"'([^']*)'")
@@ -153,6 +170,9 @@ def is_for_looking(
         return len(rest) > 1 and rest[0] is not None and all(SIGNAL.fullmatch(value or "") for value in rest[1:])
     if is_listing(words) and UNCERTAIN.search(judged.reason):
         return True
+    if name in CHECKS and any(CHECKS[name].fullmatch(value or "") for value in rest):
+        changes = any(CHANGES_FILES.fullmatch(value or "") for value in rest)
+        return not changes and (name not in FMT_ALONE or rest[:1] == ["fmt"])
     if name in PACKS_OR_WRITES and any(TEMPORARY_FILE.match(value or "") for value in rest):
         return True
     if name in WANTS or language in INTERPRETERS - LOOKS_NEVERTHELESS or is_shell(name):
@@ -176,12 +196,12 @@ def line_in_shell(words: Sequence[Word], judged: Judged) -> str | None:
     return line.value if line.value is not None else quoted[1] if quoted else None
 
 
-def settles(why: str, text: str, kind: str) -> bool:
+def settles(why: str, text: str, kind: str, line: str) -> bool:
     """Whether a doubt about a part of a line that is no command does not matter in a closed look."""
     match kind:
         case "redirection":
             is_read = text.lstrip("0123456789").startswith("<") and why in (NOT_CERTAIN, NOT_READ)
-            return is_read or (TEMPORARY_TARGET.fullmatch(text) is not None and ".." not in text)
+            return is_read or (".." not in text and is_temporary(text, line))
         case "assignment":
             name = ASSIGNED.match(text)
             is_own = name is not None and (is_own_variable(name[1]) or name[1] in OF_THE_LINE)
@@ -191,9 +211,17 @@ def settles(why: str, text: str, kind: str) -> bool:
     return kind in ("arithmetic", "condition")
 
 
+def is_temporary(redirection: str, line: str) -> bool:
+    """Whether it writes a temporary file, by its path or by the variable that holds what `mktemp` made."""
+    made = MADE_TARGET.match(redirection)
+    return TEMPORARY_TARGET.fullmatch(redirection) is not None or (
+        made is not None and re.search(rf"\b{made[1]}=\"?\$\(mktemp\b", line) is not None
+    )
+
+
 def settles_doubt(doubt: Doubt) -> bool:
     """Whether a doubt about the line as a whole does not matter there."""
-    return doubt.code == ODD_WORD or doubt.message in EVALUATING
+    return doubt.code in (ODD_WORD, NOT_READABLE) or doubt.message in EVALUATING
 
 
 def is_of_system(name: str, folder: WorkingFolder) -> bool:

@@ -97,6 +97,8 @@ def code_and_options(
         code = rest[at + 1] if at + 1 < len(rest) else None
         return None if code is None else (code, rest[:at])
     body = here_document(fed_by)
+    if language == "sqlite" and fed_by and all(each.operator == "<" for each in fed_by.redirections):
+        body = ""  # the file is judged by itself
     if body is None or language not in TAKES_INPUT:
         return None
     options = rest[: rest.index("-")] if "-" in rest else rest
