@@ -115,16 +115,23 @@ class Children:
 
     def is_stale(self) -> bool:
         """Whether files that the sandbox protects or hides were replaced since it was built."""
-        return self.keeper.sandbox is not None and self.keeper.sandbox.is_stale()
+        sandbox = self.keeper.sandbox
+        return sandbox is not None and sandbox.is_stale()
 
     def note_rest(self) -> None:
         """If nothing runs just now: what was changed since the last child ended was not changed by any of them."""
         if self.sandbox and not self.is_busy:
             self.sandbox.end_span()
 
+    @property
+    def is_sandbox_chosen(self) -> bool:
+        """Also where there is none to be chosen."""
+        sandbox = self.keeper.sandbox
+        return sandbox is None or sandbox.is_chosen
+
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox is None or self.sandbox.is_chosen:
+        if self.sandbox is None or self.is_sandbox_chosen:
             return
         if self.sandbox.is_known():
             self.sandbox.choose()  # or each call of a tool that needs no sandbox would look for the best one again

@@ -60,17 +60,24 @@ class PipeReader:
 
         And no more than that: something that could not be killed may print for ever.
         """
+        fd = self.fd
         for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
-            data = read_some(self.fd)
+            try:  # as `read_some`: this is done several times in every call
+                data = os.read(fd, READ_SIZE)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
             if not data:
-                return data is None
+                return False
             sink(data)
         return True
 
     def close(self) -> None:
         """Hang up; whoever still prints gets SIGPIPE."""
         if self.fd >= 0:
-            self.stop()
+            if self._loop is not None:
+                self.stop()
             os.close(self.fd)
             self.fd = -1
 
@@ -119,11 +126,13 @@ class OutputStream:
 
     def finish(self) -> Captured:
         """Take what is still in the pipe, whoever else may hold it open, and close it."""
+        pipe, transcript = self._pipe, self.transcript
         try:
-            self._pipe.drain(self.transcript.add)
+            if pipe.fd >= 0:
+                pipe.drain(transcript.add)
         finally:
-            self._pipe.close()
-            captured = self.transcript.finish()
+            pipe.close()
+            captured = transcript.finish()
         return captured
 
 

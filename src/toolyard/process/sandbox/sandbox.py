@@ -167,7 +167,7 @@ class Sandbox:
 
     @property
     def is_chosen(self) -> bool:
-        return self._chooser.is_chosen
+        return self._chooser.chosen is not None
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""
@@ -210,7 +210,7 @@ class Sandbox:
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
-        return self._chooser.choice()
+        return self._chooser.chosen or self._chooser.choice()
 
     def refusal(self) -> str | None:
         """Why nothing may be run: something is required that no backend keeps, or it is not known what is required."""

@@ -147,7 +147,13 @@ class NestedRepositories:
 
     def _is_closed(self, git: str) -> bool:
         """Whether it is itself what is sealed, and no link to something else."""
-        return git in self._sealed and not os.path.islink(git) and self._is_sealed(git)
+        if git not in self._sealed:
+            return False
+        try:
+            facts = os.lstat(git)  # of a link its own identity, which is not that of what was sealed
+        except OSError:
+            return False
+        return (facts.st_dev, facts.st_ino) == self._guarded.get(git)
 
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
