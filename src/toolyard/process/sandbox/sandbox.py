@@ -152,7 +152,7 @@ class Sandbox:
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
         choice, layout = self.choose(), self.layout
-        if self._temporary is None or self._temporary[:2] != (choice, layout):
+        if self._temporary is None or self._temporary[0] is not choice or self._temporary[1] is not layout:
             self._temporary = (choice, layout, self._find_temporary(choice, layout))
         return self._temporary[2]
 
