@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from toolyard.process.waiting import Promise, run_shielded
+from toolyard.process.waiting import Deadlines, Promise, run_shielded
 
 pytestmark = pytest.mark.anyio
 
@@ -49,12 +49,53 @@ async def test_a_cancellation_is_not_lost_when_the_work_fails():
 
 async def test_a_value_can_be_waited_for_again_after_a_deadline_and_a_cancellation():
     promise: Promise[str] = Promise()
-    assert await promise.get_within(0.001) is None
+    deadlines = Deadlines()
+    assert await promise.get_within(0.001, deadlines) is None
     waiting = asyncio.ensure_future(promise.get())
     await asyncio.sleep(0)
     waiting.cancel()
-    waiting = asyncio.ensure_future(promise.get_within(30))
+    waiting = asyncio.ensure_future(promise.get_within(30, deadlines))
     await asyncio.sleep(0)
     promise.set("first")
     promise.set("second")
-    assert [await waiting, await promise.get(), await promise.get_within(0)] == ["first"] * 3
+    assert [await waiting, await promise.get(), await promise.get_within(0, deadlines)] == ["first"] * 3
+
+
+async def test_each_is_woken_in_its_time_whoever_was_there_first():
+    deadlines, woken = Deadlines(), asyncio.Queue[str]()
+    for name, seconds in (("last", 0.03), ("first", 0.01), ("never", 0.001), ("second", 0.02), ("much later", 60)):
+        number = deadlines.add(seconds, lambda name=name: woken.put_nowait(name))
+        if name == "never":
+            deadlines.discard(number)
+    async with asyncio.timeout(30):
+        assert [await woken.get() for _ in range(3)] == ["first", "second", "last"]
+    assert woken.empty()
+
+
+async def test_who_comes_after_one_that_did_not_wait_long_is_woken_too():
+    deadlines, woken = Deadlines(), asyncio.Event()
+    deadlines.discard(deadlines.add(60, woken.set))
+    deadlines.add(0.001, woken.set)
+    async with asyncio.timeout(30):
+        await woken.wait()
+    woken.clear()
+    deadlines.rest()
+    deadlines.add(0.001, woken.set)
+    async with asyncio.timeout(30):
+        await woken.wait()
+
+
+def test_a_deadline_holds_in_a_second_event_loop_too():
+    deadlines = Deadlines()
+
+    async def leave_early() -> None:
+        deadlines.discard(deadlines.add(0.01, lambda: None))
+
+    async def wait() -> None:
+        woken = asyncio.Event()
+        deadlines.add(0.02, woken.set)
+        async with asyncio.timeout(30):
+            await woken.wait()
+
+    asyncio.run(leave_early())
+    asyncio.run(wait())

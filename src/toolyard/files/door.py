@@ -265,9 +265,10 @@ def in_units(size: int) -> str:
 def stamp_of(path: str | Path) -> Stamp | None:
     """The stamp of a file; None when there is none."""
     try:
-        return stamp(os.stat(path))
+        facts = os.stat(path)
     except (OSError, ValueError):
         return None
+    return (facts.st_mtime_ns, facts.st_size, facts.st_ino)  # as `stamp`: this is asked at every call
 
 
 def stamp(stat: os.stat_result) -> Stamp:

@@ -10,7 +10,7 @@ from io import FileIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.problems import Problem
-from toolyard.files.door import Door, Stamp, no_regular_file, open_below, stamp, stamp_of, way_in
+from toolyard.files.door import Door, Stamp, no_regular_file, open_below, stamp, way_in
 from toolyard.files.inside import is_inside, leads_inside
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ PIECE = 1 << 20
 
 def scan(path: str, *, most: int = MOST_FILES) -> Tree:
     """What is there now, nothing where there is nothing; stops where there is more than any plugin has."""
+    if lone := lone_file(
+        path
+    ):  # looked at in each call of a tool from it, and to find that it is no folder takes longer
+        return lone
     found: dict[str, Stamp | str | None] = {}
     waiting, folders = [""], 0
     while waiting and len(found) <= most and folders <= most:
@@ -41,9 +45,9 @@ def scan(path: str, *, most: int = MOST_FILES) -> Tree:
         below = waiting.pop()
         try:
             entries = list(os.scandir(os.path.join(path, below) if below else path))
-        except (OSError, ValueError) as error:  # a path with a NUL is no path
+        except (OSError, ValueError):  # a path with a NUL is no path
             if not below:
-                return lone_file(path) if isinstance(error, NotADirectoryError) else {}
+                return {}
             found[below] = None
             continue
         if below and any(entry.name == "pyvenv.cfg" for entry in entries):
@@ -68,8 +72,11 @@ def seen(entry: os.DirEntry[str]) -> Stamp | str | None:
 
 def lone_file(path: str) -> Tree:
     """The tree of a single file; nothing for what is none."""
-    found = stamp_of(path)
-    return {"": found} if found and os.path.isfile(path) else {}
+    try:
+        facts = os.stat(path)
+    except (OSError, ValueError):
+        return {}
+    return {"": stamp(facts)} if stat.S_ISREG(facts.st_mode) else {}
 
 
 def tree_problem(root: str, tree: Tree, *, most_bytes: int) -> Problem | None:

@@ -21,7 +21,7 @@ class ProcessFolder:
         """Where the program was when each piece of code began that may go elsewhere, and has not ended."""
 
     def current(self) -> str:
-        """The folder; the last known one when it is gone, the root when none is known."""
+        """The folder that relative paths start at; the last known one when it is gone, the root when none is known."""
         return self._kept[0] if self._kept else self._now()
 
     @contextlib.contextmanager
@@ -50,9 +50,7 @@ class ProcessFolder:
 PROCESS_FOLDER = ProcessFolder()
 
 
-def working_folder() -> str:
-    """The folder that relative paths start at."""
-    return PROCESS_FOLDER.current()
+working_folder = PROCESS_FOLDER.current
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:

@@ -17,8 +17,8 @@ from toolyard.process.environment import as_bytes
 from toolyard.process.keeper.link import KeeperLink
 from toolyard.process.keeper.wire import close_all
 from toolyard.process.limits import NO_LIMITS, Limits
-from toolyard.process.output import NO_OUTPUT
-from toolyard.process.streams import DelayedReading, OutputStream, open_stdin
+from toolyard.process.output import NO_OUTPUT, Transcript
+from toolyard.process.streams import DelayedReading, OutputStream, SparePipes, open_stdin
 from toolyard.process.waiting import cancelled_with, run_shielded
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Children:
         self.keeper = KeeperLink(sandbox)
         """For children that outlive a call."""
         self._reading = DelayedReading()
+        self._pipes = SparePipes()
 
     @property
     def keeper_pid(self) -> int | None:
@@ -114,16 +115,23 @@ class Children:
 
     def is_stale(self) -> bool:
         """Whether files that the sandbox protects or hides were replaced since it was built."""
-        return self.keeper.sandbox is not None and self.keeper.sandbox.is_stale()
+        sandbox = self.keeper.sandbox
+        return sandbox is not None and sandbox.is_stale()
 
     def note_rest(self) -> None:
         """If nothing runs just now: what was changed since the last child ended was not changed by any of them."""
         if self.sandbox and not self.is_busy:
             self.sandbox.end_span()
 
+    @property
+    def is_sandbox_chosen(self) -> bool:
+        """Also where there is none to be chosen."""
+        sandbox = self.keeper.sandbox
+        return sandbox is None or sandbox.is_chosen
+
     async def choose_sandbox(self) -> None:
         """Run the sandbox's self-test if its result is not known on this machine yet, which takes a moment."""
-        if self.sandbox is None or self.sandbox.is_chosen:
+        if self.sandbox is None or self.is_sandbox_chosen:
             return
         if self.sandbox.is_known():
             self.sandbox.choose()  # or each call of a tool that needs no sandbox would look for the best one again
@@ -139,12 +147,13 @@ class Children:
         """Run a child to its end, its deadline or our cancellation; its whole tree is gone when this returns."""
         started = time.monotonic()
         argv, cwd, extra_env = encode_words(request.argv, request.cwd, request.extra_env)
-        fds, streams = open_streams(request)
+        fds, streams = open_streams(request, self._pipes)
         ended, cancelled, timed_out = None, None, False
         try:
             limits = request.limits.as_rlimits()
             spawned = self.keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=fds)
             self._reading.add(*streams)
+            self._pipes.fill()
             ended, timed_out = await self._wait(spawned, request)
         except asyncio.CancelledError as error:
             cancelled = error
@@ -166,6 +175,7 @@ class Children:
         )
 
     async def aclose(self) -> None:
+        self._pipes.close()
         await self.keeper.aclose()
 
     async def _wait(self, spawned: Spawned, request: ChildRequest) -> tuple[ChildEnded, bool]:
@@ -202,7 +212,7 @@ def read_wait_status(status: int) -> tuple[int, int | None]:
     return (128 - code, -code) if code < 0 else (code, None)
 
 
-def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStream]]:
+def open_streams(request: ChildRequest, pipes: SparePipes) -> tuple[dict[int, int], list[OutputStream]]:
     """The child's descriptors and our readers; all of them or none."""
     fds: dict[int, int] = {}
     readers: list[OutputStream] = []
@@ -212,11 +222,11 @@ def open_streams(request: ChildRequest) -> tuple[dict[int, int], list[OutputStre
         for number, stream in enumerate(STREAMS, start=1):
             listener = partial(request.on_output, stream) if request.on_output and stream in request.streams else None
             spill_to = request.spill_to if stream == "stdout" else request.spill_errors_to
-            reader, fds[number] = OutputStream.new(request.output_limit, listener=listener, spill_to=spill_to)
-            readers.append(reader)
+            pipe, fds[number] = pipes.take()
+            readers.append(OutputStream(pipe, Transcript(request.output_limit, listener=listener, spill_to=spill_to)))
         if request.takes_attachments:
-            reader, fds[ATTACHMENTS] = OutputStream.new(LONGEST_LIST, listener=None, spill_to=None)
-            readers.append(reader)
+            pipe, fds[ATTACHMENTS] = pipes.take()
+            readers.append(OutputStream(pipe, Transcript(LONGEST_LIST)))
     except OSError as error:
         close_all(fds.values())
         for reader in readers:

@@ -80,6 +80,8 @@ class Companion:
         self._line_size = 0
         self._over = asyncio.Event()
         self._to_child = -1
+        self._is_writing = False
+        """Whether the loop tells when the child takes more."""
         self._spawned = self._start(request)
         self._watching = self._loop.create_task(self._watch())
 
@@ -167,6 +169,7 @@ class Companion:
             try:
                 sent = os.write(self._to_child, self._outbox[0])
             except BlockingIOError:
+                self._is_writing = True
                 self._loop.add_writer(self._to_child, self._flush)
                 return
             except OSError:  # it does not listen any more; its end is told in its own time
@@ -176,7 +179,9 @@ class Companion:
                 self._outbox[0] = self._outbox[0][sent:]
             else:
                 self._outbox.popleft()
-        self._loop.remove_writer(self._to_child)
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._to_child)
 
     def _take(self, data: bytes) -> None:
         """Cut what has come into lines."""

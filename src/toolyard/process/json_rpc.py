@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json, JsonObject
     from toolyard.process.companion import CompanionEnd, CompanionRequest
     from toolyard.process.keeper.link import KeeperLink
+    from toolyard.process.waiting import Deadlines
 
 
 LAST_OUTPUT = 2048
@@ -47,16 +48,17 @@ Progress: TypeAlias = "Callable[[JsonObject], None]"
 
 
 class PendingRequest:
-    __slots__ = ("_answer", "id", "on_progress")
+    __slots__ = ("_answer", "_deadlines", "id", "on_progress")
 
-    def __init__(self, id: int, on_progress: Progress | None) -> None:
+    def __init__(self, id: int, on_progress: Progress | None, deadlines: Deadlines) -> None:
         self.id = id
+        self._deadlines = deadlines
         self.on_progress = on_progress
         self._answer: Promise[RpcAnswer] = Promise()
 
     async def answer(self, *, within: float | None = None) -> RpcAnswer | None:
         """Wait for the answer; None when it takes too long. May be asked again."""
-        return await self._answer.get_within(within)
+        return await self._answer.get_within(within, self._deadlines)
 
     def settle(self, answer: RpcAnswer) -> None:
         """Only the first answer counts."""
@@ -68,6 +70,7 @@ class JsonRpcClient:
 
     def __init__(self, keeper: KeeperLink, request: CompanionRequest, *, log: logging.Logger) -> None:
         self._log = log
+        self._deadlines = keeper.deadlines
         self._log_line = b""
         self._last_output = b""
         self._last_id = 0
@@ -83,7 +86,7 @@ class JsonRpcClient:
     def ask(self, method: str, params: JsonObject, *, on_progress: Progress | None = None) -> PendingRequest:
         """Send a request; its number is also the token that notifications of its progress carry."""
         self._last_id += 1
-        request = PendingRequest(self._last_id, on_progress)
+        request = PendingRequest(self._last_id, on_progress, self._deadlines)
         if self._companion.end is not None:
             request.settle(self._lost(self._companion.end))
             return request

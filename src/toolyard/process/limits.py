@@ -33,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_rlimits(self) -> list[tuple[int, int]]:
         """The resource and its limit, for `setrlimit`."""
-        if self is NO_LIMITS:  # as most children have them
+        if self == NO_LIMITS:  # as most children have them
             return []
         limits = (
             (resource.RLIMIT_CPU, self.cpu_seconds, MOST_SECONDS),

@@ -245,6 +245,8 @@ class Transcript:
 
     def finish(self) -> Captured:
         """What was kept of the whole stream; the listener hears the rest."""
+        if self._kept is None and self._decoder is None:
+            return NO_OUTPUT
         decoder, self._decoder = self._decoder, None
         try:
             if decoder and self.listener and (rest := decoder.decode(b"", final=True)):

@@ -7,19 +7,17 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.process.output import Transcript
-
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from toolyard.process.output import Captured
+    from toolyard.process.output import Captured, Transcript
 
 
 READ_SIZE = 1 << 16
 READS_AT_ONCE = 16
 MOST_IN_A_PIPE = 1 << 20
 F_SETPIPE_SZ = 1031
+PIPES_OF_A_CHILD = 3
 READ_AFTER = 0.01
 """How long a child runs before its output is read, unless somebody listens."""
 
@@ -62,17 +60,24 @@ class PipeReader:
 
         And no more than that: something that could not be killed may print for ever.
         """
+        fd = self.fd
         for _ in range(MOST_IN_A_PIPE // READ_SIZE + 1):
-            data = read_some(self.fd)
+            try:  # as `read_some`: this is done several times in every call
+                data = os.read(fd, READ_SIZE)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
             if not data:
-                return data is None
+                return False
             sink(data)
         return True
 
     def close(self) -> None:
         """Hang up; whoever still prints gets SIGPIPE."""
         if self.fd >= 0:
-            self.stop()
+            if self._loop is not None:
+                self.stop()
             os.close(self.fd)
             self.fd = -1
 
@@ -116,25 +121,42 @@ class OutputStream:
         self._pipe = pipe
         self.transcript = transcript
 
-    @classmethod
-    def new(
-        cls, limit: int, *, listener: Callable[[str], None] | None, spill_to: Path | str | None
-    ) -> tuple[OutputStream, int]:
-        """One for us, and the end that goes to the child."""
-        pipe, theirs = PipeReader.new()
-        return cls(pipe, Transcript(limit, listener=listener, spill_to=spill_to)), theirs
-
     def start(self) -> None:
         self._pipe.listen(self.transcript.add, self._pipe.close)
 
     def finish(self) -> Captured:
         """Take what is still in the pipe, whoever else may hold it open, and close it."""
+        pipe, transcript = self._pipe, self.transcript
         try:
-            self._pipe.drain(self.transcript.add)
+            if pipe.fd >= 0:
+                pipe.drain(transcript.add)
         finally:
-            self._pipe.close()
-            captured = self.transcript.finish()
+            pipe.close()
+            captured = transcript.finish()
         return captured
+
+
+class SparePipes:
+    """Pipes that were opened while a child ran, so that the next one need not wait for them."""
+
+    def __init__(self) -> None:
+        self._ready: list[tuple[PipeReader, int]] = []
+
+    def take(self) -> tuple[PipeReader, int]:
+        """The reader of a pipe that nobody had before, and the end that goes to a child."""
+        return self._ready.pop() if self._ready else PipeReader.new()
+
+    def fill(self) -> None:
+        """Open as many as a child takes; where that cannot be done, the next child is told."""
+        with contextlib.suppress(OSError):
+            while len(self._ready) < PIPES_OF_A_CHILD:
+                self._ready.append(PipeReader.new())
+
+    def close(self) -> None:
+        for pipe, theirs in self._ready:
+            pipe.close()
+            os.close(theirs)
+        self._ready.clear()
 
 
 class DelayedReading:

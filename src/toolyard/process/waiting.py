@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,7 +12,7 @@ import msgspec
 from toolyard.core.tool import Truncation  # noqa: TC001 - the struct's fields are looked at while it is made
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Callable, Coroutine, Generator
 
     from toolyard.process.output import Captured
 
@@ -69,22 +70,73 @@ class Promise(Generic[T]):
             await self._waiter
         return self._value
 
-    async def get_within(self, seconds: float | None) -> T | None:
+    async def get_within(self, seconds: float | None, deadlines: Deadlines) -> T | None:
         """The value, or None when it takes longer."""
         if self._value is None:
-            loop = asyncio.get_running_loop()
-            alarm = None if seconds is None else loop.call_later(seconds, self._wake)
-            self._waiter = loop.create_future()
+            alarm = None if seconds is None else deadlines.add(seconds, self._wake)
+            self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
-                if alarm:
-                    alarm.cancel()
+                if alarm is not None:
+                    deadlines.discard(alarm)
         return self._value
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class Deadlines:
+    """Wakes those whose time is over, by one timer of the loop for all of them.
+
+    Nearly nobody's time is ever over, and a timer for each would cost more than all else that a wait does.
+    """
+
+    def __init__(self) -> None:
+        self._wakes: dict[int, tuple[float, Callable[[], None]]] = {}
+        self._last = 0
+        self._fires_at = math.inf
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, seconds: float, wake: Callable[[], None]) -> int:
+        """Wake somebody in so many seconds; returns what to `discard`."""
+        due, loop = time.monotonic() + seconds, asyncio.get_running_loop()
+        self._last += 1
+        self._wakes[self._last] = (due, wake)
+        if due < self._fires_at or loop is not self._loop:
+            self._fire_at(due, loop)
+        return self._last
+
+    def discard(self, number: int) -> None:
+        """They were woken by something else. The timer stays: the next who waits will need it."""
+        self._wakes.pop(number, None)
+
+    def rest(self) -> None:
+        """If nobody waits, keep no timer either."""
+        if not self._wakes:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        self._fires_at = math.inf
+
+    def _fire_at(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._stop()
+        self._fires_at, self._loop = due, loop
+        self._timer = loop.call_later(due - time.monotonic(), self._fire, loop)
+
+    def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._fires_at, now = math.inf, time.monotonic()
+        for number, (due, wake) in list(self._wakes.items()):
+            if due <= now:
+                del self._wakes[number]
+                wake()
+        if self._wakes:
+            self._fire_at(min(due for due, _ in self._wakes.values()), loop)
 
 
 async def run_shielded(work: Coroutine[Any, Any, T]) -> T:

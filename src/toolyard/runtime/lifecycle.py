@@ -99,13 +99,16 @@ class Lifecycle:
 
     async def current(self) -> Loaded:
         """What is loaded, after a reload if something changed that asks for one."""
-        if self._opened().is_stale():
+        loaded = self._opened()
+        if loaded.is_stale():
             # All that notice an edit at the same time wait here; the first of them reloads, for the others too.
             async with self._reloading:
                 if self._opened().is_stale():
                     await self._reload()
-        loaded = self._opened()
-        await loaded.host.children("work").choose_sandbox()
+            loaded = self._opened()
+        children = loaded.host.children("work")
+        if not children.is_sandbox_chosen:
+            await children.choose_sandbox()
         return loaded
 
     def known(self) -> Loaded:

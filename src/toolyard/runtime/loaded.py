@@ -172,7 +172,12 @@ class Loaded:
                 return True
         if self.host.children("work").sandbox is None:
             return False
-        return working_folder() != self._cwd or any(one.is_stale() for one in self.host.processes.children.values())
+        if working_folder() != self._cwd:
+            return True
+        for one in self.host.processes.children.values():  # noqa: SIM110 - at every call, and a generator costs more
+            if one.is_stale():
+                return True
+        return False
 
     def keep_despite(self, broken: Loaded) -> None:
         """An edit broke the configuration: go on with this one, and say so, until the next edit."""

@@ -41,7 +41,7 @@ class ArgumentDecoder:
     def decode(self, arguments: Mapping[str, Json] | str) -> dict[str, Json] | BadArguments:
         """Return the arguments as the schema wants them, or all that is wrong with them."""
         if self._property_types is not None and type(arguments) is dict:
-            value = self._defaults.fill(arguments, (), set())
+            value = self._defaults.filled(arguments)
             if self._property_types.fit(value):
                 return value  # type: ignore[no-any-return]  # an object stays one
         return self._compile().decode(arguments)
@@ -171,6 +171,12 @@ class Defaults(msgspec.Struct):
             if "default" in part.schema:
                 self.own.setdefault(name, part.schema["default"])
         self.below.setdefault(name, []).append(Defaults.of(schema, known))
+
+    def filled(self, value: dict[str, Json]) -> Json:
+        """The arguments of a call with all defaults; mostly there is none to be added."""
+        if self.below or not self.own.keys() <= value.keys():
+            return self.fill(value, (), set())
+        return {**value}
 
     def fill(self, value: Json, path: Pointer, filled: set[Pointer]) -> Json:
         """Copy a value and add the missing defaults; each is added once and never repaired."""

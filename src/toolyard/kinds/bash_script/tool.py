@@ -215,6 +215,8 @@ class BashScriptTool:
 
     def _config_variables(self, context: CallContext) -> dict[str, str]:
         """The scalars that the file asks for, as variables."""
+        if not self.schema.config_keys:
+            return {}
         return {
             f"AGENT_TOOL_CONFIG_{upper_snake(key)}": as_word(value)
             for key in self.schema.config_keys

@@ -100,7 +100,8 @@ class McpConnection:
     async def client(self, within: float) -> Client:
         """The client, when it is connected; `ServerLost` if that fails or takes too long."""
         waits: list[asyncio.Future[Any]] = [self._ready, self._over]
-        await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+        if not any(one.done() for one in waits):  # or each call would take two turns of the loop more
+            await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if self._ready.done() and not self._ready.cancelled():
             return self._ready.result()
         lost = self.lost() if self._over.done() else ServerLost(f"it was not ready within {within:g} seconds")

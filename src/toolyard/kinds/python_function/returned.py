@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 PLAIN = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 """What is no part in a list, which may be long."""
+ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def parts_of(value: Any) -> list[Part] | None:
@@ -88,10 +89,10 @@ def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:
         value = value.model_dump(mode="json")
     try:
         plain = msgspec.to_builtins(value, enc_hook=str, str_keys=True)
-        text = json.dumps(plain, ensure_ascii=False)
+        text = ENCODER.encode(plain)
         if not isinstance(plain, float) and ("NaN" in text or "Infinity" in text):  # which may well be in a string
             plain = with_finite_numbers(plain)
-            text = json.dumps(plain, ensure_ascii=False)
+            text = ENCODER.encode(plain)
     except (TypeError, ValueError, RecursionError):
         return str(value), None
     return text, plain if isinstance(plain, dict) else None

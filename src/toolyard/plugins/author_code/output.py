@@ -8,10 +8,10 @@ import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from toolyard.process.output import HeadTail
+from toolyard.process.output import NO_OUTPUT, HeadTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,10 +50,12 @@ class Outlet:
         self._lock = threading.Lock()
         self._waiting: list[tuple[Stream, str]] = []
         self._waiting_size = 0
-        self._taken = threading.Condition(self._lock)
-        """Told when nothing waits any more."""
-        self._printed = HeadTail(limit, spill_to=spill_to)
-        self._yielded = HeadTail(limit, spill_to=spill_to)
+        self._taken = threading.Condition(self._lock) if emit else None
+        """Told when nothing waits any more, where anything can."""
+        self._keep = partial(HeadTail, limit, spill_to=spill_to)
+        self._printed: HeadTail | None = None
+        self._yielded: HeadTail | None = None
+        """Made for the first text, since most calls print nothing and answer in one piece."""
         self._closed = False
 
     @cached_property
@@ -65,6 +67,7 @@ class Outlet:
         """Take printed text, which is kept: a tool that returns nothing answers with it."""
         with self._lock:
             if not self._closed and stream == "stdout":
+                self._printed = self._printed or self._keep()
                 self._printed.add_text(text)
         self.emit(stream, text)
 
@@ -73,18 +76,19 @@ class Outlet:
         text = part if isinstance(part, str) else str(part)
         with self._lock:
             if not self._closed:
+                self._yielded = self._yielded or self._keep()
                 self._yielded.add_text(text)
         self.emit("stdout", text)
 
     def answer(self) -> Captured:
         """What came in parts, after the last."""
         with self._lock:
-            return self._yielded.finish()
+            return self._yielded.finish() if self._yielded else NO_OUTPUT
 
     def emit(self, stream: Stream, text: str) -> None:
         if self._closed:
             self._late(text)
-        elif self._emit and text:
+        elif self._emit and self._taken and text:
             in_loop = threading.get_ident() == self._thread
             with self._lock:
                 if not in_loop:
@@ -93,30 +97,33 @@ class Outlet:
                 self._waiting.append((stream, text))
                 self._waiting_size += len(text)
             if in_loop:
-                self._flush()
+                self._flush(self._taken)
             elif is_first:
-                self._call_in_loop()
+                self._call_in_loop(self._taken)
 
     def close(self) -> Captured:
         """The call is over: what was printed in it."""
-        self._flush()
+        if self._taken:
+            self._flush(self._taken)
         with self._lock:
             self._closed = True
-            self._taken.notify_all()
-            self._yielded.finish()  # also where nobody asked for it: it closes the file
-            return self._printed.finish()
+            if self._taken:
+                self._taken.notify_all()
+            if self._yielded:
+                self._yielded.finish()  # also where nobody asked for it: it closes the file
+            return self._printed.finish() if self._printed else NO_OUTPUT
 
-    def _call_in_loop(self) -> None:
+    def _call_in_loop(self, taken: threading.Condition) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._flush)
+            self._loop.call_soon_threadsafe(self._flush, taken)
         except RuntimeError:  # the loop is closed, and nobody listens
             self._closed = True
 
-    def _flush(self) -> None:
+    def _flush(self, taken: threading.Condition) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
             self._waiting_size = 0
-            self._taken.notify_all()
+            taken.notify_all()
         token = CURRENT.set(None)  # whoever listens may print, and that is not the tool's output
         try:
             for stream, text in waiting:

@@ -28,7 +28,7 @@ from toolyard.process.process_tree import (
     pid_of_handle,
     signal_all,
 )
-from toolyard.process.waiting import Promise
+from toolyard.process.waiting import Deadlines, Promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,14 +168,16 @@ class KeeperProcess:
     async def _ends_within(self, seconds: float) -> bool:
         """Hear of the end from the kernel, in the very moment and without a thread that would look again and again."""
         ended: Promise[bool] = Promise()
+        deadlines = Deadlines()
         try:
             handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
         except ProcessLookupError:  # it has, and nobody waits for the children of who ignores their signals
             return self._process.poll() is not None
         loop.add_reader(handle, ended.set, True)
         try:
-            await ended.get_within(seconds)
+            await ended.get_within(seconds, deadlines)
         finally:
+            deadlines.rest()
             loop.remove_reader(handle)
             os.close(handle)
         return self._process.poll() is not None

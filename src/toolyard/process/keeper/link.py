@@ -15,7 +15,7 @@ from toolyard.process.keeper.keeper_process import KeeperProcess
 from toolyard.process.keeper.wire import TERMINAL, close_all
 from toolyard.process.private_folders import SharedFolder
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
-from toolyard.process.waiting import Promise, run_shielded
+from toolyard.process.waiting import Deadlines, Promise, run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ class Spawned:
 
     async def ended_within(self, seconds: float | None) -> ChildEnded | None:
         """The same, but None when it takes longer. May be asked again."""
-        outcome = await self._outcome.get_within(seconds)
+        outcome = await self._outcome.get_within(seconds, self._link.deadlines)
         return None if outcome is None else ended_or_raise(outcome)
 
     def kill(self, *, grace: float, answer_within: float | None = None) -> None:
@@ -105,6 +105,8 @@ class KeeperLink:
         self._outside: OutsideGroup | None = None
         self._waiting: dict[int, Spawned] = {}
         self._next_id = 0
+        self.deadlines = Deadlines()
+        """Of those who wait for children."""
 
     @property
     def pid(self) -> int | None:
@@ -202,6 +204,7 @@ class KeeperLink:
             await run_shielded(keeper.wait_or_kill())
             if was_busy and self.sandbox:
                 self.sandbox.rest()
+        self.deadlines.rest()
         outside, self._outside = self._outside, None
         if outside:
             outside.remove()

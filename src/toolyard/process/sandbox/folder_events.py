@@ -121,18 +121,19 @@ class FolderGroup:
         self._events = events
         self._flags = flags
         self._looks = 0
-        self._quiet_until = 0.0
+        self.quiet_until = 0.0
+        """No look is due before that, unless the kernel tells of something."""
         self.numbers: set[int] = set()
 
     def is_look_due(self, folders: Callable[[], Iterable[str]]) -> bool:
         """Whether it is time to look at what is in these folders; whatever happens there from now on is told."""
-        if time.monotonic() < self._quiet_until:
+        if time.monotonic() < self.quiet_until:
             return False
         self._looks += 1
         if self._looks >= FOLLOW_AT:
             numbers = self._events.follow(folders(), self._flags)
             self.numbers = numbers or set()
-            self._quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
+            self.quiet_until = 0.0 if numbers is None else time.monotonic() + LOOK_ANYWAY_AFTER
         return True
 
     def tell(self, numbers: Collection[int]) -> None:  # noqa: ARG002 - all of them are looked at together
@@ -140,4 +141,13 @@ class FolderGroup:
 
     def forget(self) -> None:
         """The next look is due at once."""
-        self._quiet_until = 0.0
+        self.quiet_until = 0.0
+
+
+def are_quiet(groups: Iterable[FolderGroup]) -> bool:
+    """Whether a look is due at none of them; asked several times in every call."""
+    now = time.monotonic()
+    for group in groups:  # noqa: SIM110 - a generator costs more than all of this
+        if now >= group.quiet_until:
+            return False
+    return True

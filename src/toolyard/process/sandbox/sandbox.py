@@ -28,7 +28,7 @@ from toolyard.process.sandbox.backends.bubblewrap import maps_owners, private_gi
 from toolyard.process.sandbox.backends.limits import SandboxLimits
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned, others_in, run_each
 from toolyard.process.sandbox.closed_layout import close
-from toolyard.process.sandbox.folder_events import FolderEvents
+from toolyard.process.sandbox.folder_events import FolderEvents, are_quiet
 from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.obeyed_files import obeyed_files
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from toolyard.core.reach import Kept, Reach
     from toolyard.files.write_times import Identity
     from toolyard.process.sandbox.backends.confinement import Confinement
+    from toolyard.process.sandbox.folder_events import FolderGroup
     from toolyard.process.sandbox.git.inside_repository import PrivateGitFolder
     from toolyard.process.sandbox.git.settings import GitSetting
     from toolyard.process.sandbox.git.workspace_repositories import WorkspaceRepositories
@@ -72,6 +73,8 @@ class Sandbox:
         self._tried_again: set[Backend] = set()
         self._folder: SharedFolder | None = None
         self._mount_points: MountPoints | None = None
+        self._found_fresh: tuple[FolderGroup, ...] = ()
+        """Where it was looked when it was last found not to be stale."""
         self._watch_nothing()
         self._settings: dict[str, object] = {}
         """The files with git's settings, as they were when the layout was made."""
@@ -156,7 +159,7 @@ class Sandbox:
     def temporary(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folders for temporary files that are its own, and what of others can be seen in them."""
         choice, layout = self.choose(), self.layout
-        if self._temporary is None or self._temporary[:2] != (choice, layout):
+        if self._temporary is None or self._temporary[0] is not choice or self._temporary[1] is not layout:
             self._temporary = (choice, layout, self._find_temporary(choice, layout))
         return self._temporary[2]
 
@@ -171,7 +174,7 @@ class Sandbox:
 
     @property
     def is_chosen(self) -> bool:
-        return self._chooser.is_chosen
+        return self._chooser.chosen is not None
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""
@@ -182,9 +185,19 @@ class Sandbox:
         if not self._is_in_use:
             return False
         self._events.hear()
-        self._catch_up()
         is_outgrown = self._repositories is not None and self._repositories.is_outgrown
-        return self._watch.changed() or is_outgrown or self._names_more()
+        if self._found_fresh and are_quiet(self._found_fresh):
+            return is_outgrown
+        self._catch_up()
+        is_stale: bool = self._watch.changed() or is_outgrown or self._names_more()
+        self._found_fresh = () if is_stale else self._looked_at()
+        return is_stale
+
+    def _looked_at(self) -> tuple[FolderGroup, ...]:
+        """Where it is seen whether it is stale; while all of that is quiet, it is as it was."""
+        has_settings = any(found.settings for found in self.layout.obeyed.values())
+        replaced = (self._beside_replaced,) if self._replaced else ()
+        return (*self._watch.groups, *replaced, *((self._beside_settings,) if has_settings else ()))
 
     def _names_more(self) -> bool:
         """Whether git's settings name something by now that is not guarded."""
@@ -204,7 +217,7 @@ class Sandbox:
 
     def choose(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
-        return self._chooser.choice()
+        return self._chooser.chosen or self._chooser.choice()
 
     def refusal(self) -> str | None:
         """Why nothing may be run: something is required that no backend keeps, or it is not known what is required."""
@@ -394,6 +407,8 @@ class Sandbox:
         """
         if not self._is_in_use:
             return {}
+        if self._is_swept():
+            return {}
         moved: dict[str, str] = {}
         async with self._sweeping:
             try:
@@ -407,6 +422,14 @@ class Sandbox:
     @cached_property
     def _sweeping(self) -> asyncio.Lock:
         return asyncio.Lock()
+
+    def _is_swept(self) -> bool:
+        """Whether nothing can have come to be since the last sweep, as after nearly every call."""
+        if self._untold or self._sweeping.locked():
+            return False
+        self._events.hear()
+        groups = (self._beside_unwanted, self._beside_replaced) if self._replaced else (self._beside_unwanted,)
+        return are_quiet(groups) and (self._nested is None or self._nested.is_swept())
 
     def _sweep_steps(self, *, at_end: bool = False) -> Generator[dict[str, str], None, None]:
         self._events.hear()
@@ -490,6 +513,7 @@ class Sandbox:
 
     def _watch_nothing(self) -> None:
         self._events = FolderEvents()
+        self._found_fresh = ()
         self._watch = FileWatch(self._events)
         self._beside_unwanted, self._beside_replaced = self._events.new_group(), self._events.new_group(writes=True)
         self._beside_settings = self._events.new_group(writes=True)
@@ -525,6 +549,7 @@ class Sandbox:
         with open(listed, "wb") as file:
             file.write(list_of(paths, self.layout.ways_to(paths)))
         self._replaced = self._replaced or ReplacedFiles(listed)
+        self._found_fresh = ()  # from now on this is looked at, too
         return listed
 
     def _catch_up(self) -> None:

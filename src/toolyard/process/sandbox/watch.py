@@ -32,6 +32,11 @@ class FileWatch:
             (events.new_group(), {path: identity_of(path) for path in secret}),
         ]
 
+    @property
+    def groups(self) -> list[FolderGroup]:
+        """Those in which there is something to look at."""
+        return [group for group, files in self._watched if files]
+
     def changed(self) -> bool:
         """Whether it is another one by now, as far as the events were heard."""
         return any(has_changed(group, files) for group, files in self._watched)

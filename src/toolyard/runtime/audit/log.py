@@ -130,22 +130,19 @@ class NdjsonAudit:
         try:
             if is_new:
                 self._tell_of_the_gone(now)
-            if self._loss:
+            if self._loss.lines:
                 self._add(now, self._loss.record(), self._last(now))
                 self._loss = Loss()
                 self._note_loss()
             if lock.disturbed != self._told_of_disturbance:
                 self._tell_of_disturbance(now, lock.disturbed)
             if record is not None:
-                self._add(now, self._signed(record), self._last(now))
+                if self._writer and record.get("event") == "start":
+                    # It says who will write the end, so that others know when that cannot come any more.
+                    record = {**record, "writer": self._writer.id}
+                self._add(now, record, self._last(now))
         finally:
             lock.give_back(self._head_fd)
-
-    def _signed(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A start says who will write the end, so that others know when that cannot come any more."""
-        if record.get("event") != "start" or self._writer is None:
-            return record
-        return {**record, "writer": self._writer.id}
 
     def _tell_of_the_gone(self, now: str) -> None:
         """Write what applications that were killed, or could not write, have left unsaid."""
@@ -226,20 +223,16 @@ class NdjsonAudit:
         return self._add(now, record, head, before=b"\n" if torn else b"")
 
     def _add(self, now: str, record: dict[str, Any], head: Head, *, before: bytes = b"") -> Head:
-        """Write the line that follows the head into the file that is open, and then the new head."""
+        """Write the line that follows the head, or nothing of it, into the file that is open, and then the new head."""
         line, after = seal(now, record, head)
         if before:
             line, after = before + line, replace(after, size=after.size + len(before))
-        self._append(line)
-        self._save(after)
-        return after
-
-    def _append(self, line: bytes) -> None:
-        """Write a line, or nothing of it."""
         written = os.write(self._fd, line)
         if written != len(line):
             os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
             raise OSError("the disk is full")
+        self._save(after)
+        return after
 
     def _save(self, head: Head) -> None:
         self._head, self._head_bytes = head, head.as_bytes()

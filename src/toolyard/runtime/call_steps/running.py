@@ -27,8 +27,9 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     result = await ready.tool.run(ready.plan, ready.context)
     notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
     await work.exchange_repositories()
-    moved = {printable(path): printable(put(to)) for path, to in (await work.sweep_after_call()).items()}
-    notes += [f"[{path} would be obeyed outside the sandbox, so it was {done}]" for path, done in moved.items()]
+    if moved := await work.sweep_after_call():
+        said = {printable(path): printable(put(to)) for path, to in moved.items()}
+        notes += [f"[{path} would be obeyed outside the sandbox, so it was {done}]" for path, done in said.items()]
     notes += work.take_notes()
     return replace(result, text="\n".join([result.text, *notes])) if notes else result
 

@@ -231,6 +231,69 @@ def test_what_a_link_in_the_place_of_a_sealed_repository_leads_to_is_looked_thro
     assert not status(work, "own")
 
 
+@pytest.fixture
+def events():
+    events = FolderEvents()
+    yield events
+    events.close()
+
+
+def swept(work, events) -> NestedRepositories:
+    """Somebody who knows that nothing can have come to be since the last sweep, beside a sealed repository."""
+    run(work, "git init -q own")
+    git = str(work / "own/.git")
+    nested = NestedRepositories([str(work)], time.time() + 60, {git: identity_of(git)}, sealed=[git])
+    nested.listen(events)
+    for _ in range(repository_walk.FOLLOW_AT):
+        assert not nested.is_swept(), "before the kernel tells, all has to be looked at"
+        nested.sweep()
+    return nested
+
+
+def test_nothing_is_swept_again_while_nothing_happens(work, events, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(repository_walk.time, "monotonic", lambda: now[0])
+    nested = swept(work, events)
+    assert nested.is_swept()
+    now[0] += LOOK_ANYWAY_AFTER
+    assert not nested.is_swept(), "some file systems change from elsewhere"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mkdir new",
+        "mv own/.git moved; mkdir own/.git",
+        "mv own/.git moved; ln -s ../moved own/.git",
+        "mv own other; mkdir own; mv other/.git own/.git",
+    ],
+)
+def test_a_sweep_is_due_when_something_happens(work, events, monkeypatch, script):
+    monkeypatch.setattr(repository_walk.time, "monotonic", lambda: 1000.0)
+    nested = swept(work, events)
+    run(work, script)
+    events.hear()
+    assert not nested.is_swept()
+
+
+def test_what_can_be_written_inside_is_swept_each_time(work, events, monkeypatch):
+    """No event tells of what is written through memory."""
+    monkeypatch.setattr(repository_walk.time, "monotonic", lambda: 1000.0)
+    nested = swept(work, events)
+    run(work, "git init -q made")
+    for _ in range(3):
+        events.hear()
+        nested.sweep()
+        assert not nested.is_swept()
+
+
+def test_a_sealed_repository_that_was_replaced_unheard_is_swept(work, events, monkeypatch):
+    monkeypatch.setattr(repository_walk.time, "monotonic", lambda: 1000.0)
+    nested = swept(work, events)
+    run(work, "mv own/.git moved; mkdir own/.git")
+    assert not nested.is_swept()
+
+
 def all_of(known: KnownRepositories) -> list[str]:
     """What a sweep looks over."""
     for _ in known.look(set):

@@ -106,6 +106,16 @@ class NestedRepositories:
             with contextlib.suppress(TooManyFolders):  # it is the owner's, and stays
                 yield {} if self._is_sealed(git) else self._folders.remove_links(git)
 
+    def is_swept(self) -> bool:
+        """Whether a sweep would find nothing: no look is due, and nobody inside can write any of the repositories.
+
+        What can be written is looked over each time, since no event tells of what is written by mapped memory.
+        """
+        known = self._known
+        if known.is_look_due() or self._looked_elsewhere != known.looks:
+            return False
+        return all(map(self._is_closed, known.all())) and all(map(self._is_sealed, self._elsewhere))
+
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
         self._visited.clear()
@@ -135,9 +145,19 @@ class NestedRepositories:
             path = os.path.dirname(path)
         return path in self._sealed and identity_of(path) == self._guarded.get(path)
 
+    def _is_closed(self, git: str) -> bool:
+        """Whether it is itself what is sealed, and no link to something else."""
+        if git not in self._sealed:
+            return False
+        try:
+            facts = os.lstat(git)  # of a link its own identity, which is not that of what was sealed
+        except OSError:
+            return False
+        return (facts.st_dev, facts.st_ino) == self._guarded.get(git)
+
     def _disarm(self, git: str, depth: int = 0) -> dict[str, str]:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
-        if git in self._sealed and not os.path.islink(git) and self._is_sealed(git):
+        if self._is_closed(git):
             return {}  # as of nearly every workspace, at every call: to follow its path would cost far more
         named, git = git, os.path.realpath(git)
         if self._is_sealed(git):

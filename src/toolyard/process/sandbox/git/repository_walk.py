@@ -144,12 +144,19 @@ class KnownRepositories:
         """Each of them, as they were when they were last looked for."""
         return [git for found in self._found.values() for git in found]
 
+    def is_look_due(self) -> bool:
+        """Whether something was told, or some time has passed."""
+        return bool(self._told) or self._is_whole_look_due()
+
+    def _is_whole_look_due(self) -> bool:
+        return self._is_lost or time.monotonic() >= self._next_whole
+
     def look(self, closed: Callable[[], Collection[str]], *, is_whole: bool = False) -> Iterator[None]:
         """Look for them as far as the events were heard, with `is_whole` in every folder; a turn after each folder.
 
         Whoever stops before the end makes the next look one at all folders.
         """
-        if is_whole or self._is_lost or time.monotonic() >= self._next_whole:
+        if is_whole or self._is_whole_look_due():
             steps = self._look_at_all(closed())
         elif self._told:
             told, self._told = self._told, set()

@@ -20,7 +20,7 @@ class BackendChooser:
     def __init__(self, policy: SandboxPolicy) -> None:
         self._policy = policy
         self._test: SelfTest | None = None
-        self._choice: BackendChoice | None = None
+        self.chosen: BackendChoice | None = None
         self.failed: dict[Backend, str] = {}
         """What passed the self-test and could not be started here, and why."""
 
@@ -31,16 +31,12 @@ class BackendChooser:
 
     def choice(self) -> BackendChoice:
         """The first backend that keeps most, or everything; the first time on a machine this takes a moment."""
-        self._choice = self._choice or self._choose()
-        return self._choice
-
-    @property
-    def is_chosen(self) -> bool:
-        return self._choice is not None
+        self.chosen = self.chosen or self._choose()
+        return self.chosen
 
     def is_known(self) -> bool:
         """Whether it is chosen, or can be without running the self-test."""
-        if self._choice:
+        if self.chosen:
             return True
         for backend in self._policy.backends:
             if not self._self_test().knows(backend):
@@ -52,7 +48,7 @@ class BackendChooser:
     def rule_out(self, backend: Backend, reason: str) -> None:
         """Go on with the next."""
         self.failed[backend] = reason
-        self._choice = None
+        self.chosen = None
 
     def is_complete(self, held: tuple[SandboxProperty, ...]) -> bool:
         """Whether nothing is missing but for what the configuration gives up."""
