@@ -29,6 +29,19 @@ def test_every_event_is_a_line_whatever_a_tool_prints(toolyard: CommandLine, mod
     assert events[-1]["type"] == "turn_ended"
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+@pytest.mark.parametrize(("words", "stdin"), [([b"caf\xe9 \xf0"], b""), (["-"], b"caf\xe9 \xf0")])
+def test_what_is_no_utf_8_is_said_with_signs_in_its_place(toolyard: CommandLine, model: Model, words, stdin, errors):
+    configure(toolyard, model)
+    model.script(says("Read it."))
+    ran = toolyard("chat", "-p", *words, stdin=stdin, env={"PYTHONIOENCODING": f"utf-8:{errors}"})
+    assert (ran.code, ran.out) == (0, "Read it.\n"), ran.err
+    assert set(model.asked()[0]["messages"][-1]["content"].removeprefix("caf")) == {"\ufffd", " "}
+    assert "caf\ufffd" in toolyard("sessions", "list").out
+    found = toolyard("sessions", "search", b"caf\xe9")
+    assert (found.code, "caf" in found.out) == (0, True), found.err
+
+
 @pytest.mark.parametrize("config", [None, {}, {"plugins": ["files:all"]}])
 def test_without_a_provider_three_lines_say_how_to_set_one_and_offer_the_local_model(toolyard: CommandLine, config):
     if config is not None:

@@ -52,7 +52,8 @@ def chat(
         return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))
     said = headless if headless is not None else prompt
     if said == "-" or (said is None and session is None and not is_terminal(sys.stdin)):
-        said = sys.stdin.read() if sys.stdin else ""
+        # What is no UTF-8 is no reason to say nothing of the rest, whatever the locale has Python do with it.
+        said = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin else ""
     if session is None and not (said and said.strip()):
         raise click.UsageError("say something: toolyard chat -p 'What is in this folder?'")
     return run_to_end(
