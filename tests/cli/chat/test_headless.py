@@ -57,6 +57,24 @@ def test_without_a_provider_three_lines_say_how_to_set_one_and_offer_the_local_m
     assert '"provider": "local"' in told["hint"]
 
 
+@pytest.mark.parametrize("how", [["-p", "hi"], ["--json", "-p", "hi"]])
+def test_a_configuration_that_cannot_be_read_is_told_and_nothing_is_begun(toolyard: CommandLine, how: list[str]):
+    toolyard.file("toolyard.json", '{"provider": ')
+    ran = toolyard("chat", *how)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("toolyard.json:1:")
+    assert "has no provider" not in ran.err
+    assert toolyard("sessions", "list").out == ""
+
+
+def test_a_plugin_that_is_not_there_is_told_beside_the_provider_that_is_missing(toolyard: CommandLine):
+    toolyard.file("toolyard.json", json.dumps({"plugins": ["path:./nowhere"], "provider": "mine", "model": "m"}))
+    ran = toolyard("chat", "-p", "hi")
+    assert ran.code == 2
+    assert "nowhere" in ran.err.splitlines()[0]
+    assert "no plugin is the provider 'mine'" in ran.err
+
+
 @pytest.mark.parametrize(
     ("provider", "said"),
     [
