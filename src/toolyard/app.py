@@ -270,6 +270,10 @@ class AgentApplication:
         """Raise or lower a conversation: from its next call on it has this preset; None for the configured one."""
         self._lifecycle.set_preset(preset, session)
 
+    def session_preset(self, session: str | None = None) -> Preset | None:
+        """What `set_preset` gave to a conversation; None where it has what the configuration says."""
+        return self._lifecycle.session_preset(session)
+
     async def open_session(
         self,
         agent: str | None = None,

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +155,23 @@ def test_the_settings_of_a_client_name_the_server(toolyard: CommandLine, client,
     assert all(json.dumps(word) in ran.out for word in expected)
     if CLIENTS[client].syntax == "json":
         assert "toolyard" in json.loads(ran.out)[CLIENTS[client].section]
+
+
+def test_a_client_without_projects_is_told_which_folder_is_meant(toolyard: CommandLine):
+    """It starts servers wherever it was started itself, most often in `/`."""
+    toolyard.config("shell:command")
+    (entry,) = json.loads(toolyard("serve", "--print-config", "claude-desktop").out)["mcpServers"].values()
+    asked = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}},
+        {"id": 2, "method": "tools/call", "params": {"name": "shell", "arguments": {"command": "pwd"}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in asked)
+    ran = toolyard.run([entry["command"], *entry["args"]], stdin=lines, cwd=Path("/"))
+    (answer,) = [one for one in map(json.loads, ran.out.splitlines()) if one.get("id") == 2]
+    assert answer["result"]["structuredContent"]["stdout"] == f"{toolyard.folder}\n", ran.err
+    (toolyard.folder / "toolyard.json").unlink()
+    (entry,) = json.loads(toolyard("serve", "--print-config", "claude-desktop").out)["mcpServers"].values()
+    assert entry["args"] == ["--workspace", str(toolyard.folder), "serve", "--mcp", "stdio"]
 
 
 def test_a_server_is_written_into_settings_beside_what_is_there(toolyard: CommandLine):

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from toolyard.core.content import Part, TextPart, text_of
+from toolyard.core.text import whole_characters
 from toolyard.core.tool import JsonObject, ToolCall, WireFormat
 
 StopReason = Literal["answer", "tool_calls", "length", "refusal", "paused", "window_full"]
@@ -103,5 +104,7 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage | SummaryMessa
 
 
 def message_of(prompt: str | Sequence[Part]) -> UserMessage:
-    """What a person says, in words or in parts."""
-    return UserMessage(content=(TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt))
+    """What a person says, in words or in parts; bytes of another encoding, as a pipe may hold, become U+FFFD."""
+    parts = (TextPart(text=prompt),) if isinstance(prompt, str) else tuple(prompt)
+    whole = (TextPart(text=whole_characters(one.text)) if isinstance(one, TextPart) else one for one in parts)
+    return UserMessage(content=tuple(whole))

@@ -57,6 +57,15 @@ def encode_json(value: Json) -> str:
     return text
 
 
+def whole_characters(text: str) -> str:
+    """Text that UTF-8 can hold: halves of a character that belong together are joined, others become U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def seconds(number: float) -> str:
     return "1 second" if number == 1 else f"{number:g} seconds"
 

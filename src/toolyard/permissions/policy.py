@@ -92,6 +92,9 @@ class RulePolicy:
         else:
             self._session_presets[session] = preset
 
+    def session_preset(self, session: str) -> Preset | None:
+        return self._session_presets.get(session)
+
     def problems(self) -> list[Problem]:
         problem = self.grants.load().problem
         return [problem] if problem else []

@@ -88,6 +88,9 @@ class CallPaths:
             raise ValueError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
         (self._rules or self._policy(configuration)).set_preset(session, preset)
 
+    def session_preset(self, session: str) -> Preset | None:
+        return self._rules.session_preset(session) if self._rules else None
+
     def end_session(self, session: str) -> None:
         if self._rules:
             self._rules.end_session(session)

@@ -178,6 +178,9 @@ class Lifecycle:
         """Give a conversation another preset than the configuration does."""
         self._paths.set_preset(preset, session or self.options.session, self.known().configuration)
 
+    def session_preset(self, session: str | None) -> Preset | None:
+        return self._paths.session_preset(session or self.options.session)
+
     async def end_session(self, session: str) -> None:
         self._paths.end_session(session)
         if self.loaded:

@@ -51,6 +51,24 @@ def test_the_last_turn_can_be_taken_back_with_its_files(chat: Chat, model: Model
     assert (toolyard.folder / "made").read_text() == "hello\n"
 
 
+def test_to_look_at_the_preset_changes_nothing(chat: Chat, model: Model):
+    model.script(runs("echo x > made"), says("Refused."), runs("echo x > made"), says("Made it."))
+    terminal = chat(width=140)
+    terminal.until(READY)
+    terminal.line("/preset read-only")
+    terminal.until("the session now has the preset read-only")
+    terminal.line("/preset")
+    terminal.until("the session has the preset read-only", "and configured for that of the configuration")
+    terminal.line("go")
+    terminal.until("Allow?")
+    terminal.line("n")
+    terminal.until("Refused.")
+    terminal.line("/preset configured")
+    terminal.until("the session now has the preset of the configuration")
+    terminal.line("go")
+    terminal.until("Made it.")
+
+
 def test_a_session_goes_on_where_it_was_left(chat: Chat, model: Model):
     model.script(says("The first answer."), says("The second answer."))
     terminal = chat("remember me")

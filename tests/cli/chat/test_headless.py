@@ -29,6 +29,19 @@ def test_every_event_is_a_line_whatever_a_tool_prints(toolyard: CommandLine, mod
     assert events[-1]["type"] == "turn_ended"
 
 
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+@pytest.mark.parametrize(("words", "stdin"), [([b"caf\xe9 \xf0"], b""), (["-"], b"caf\xe9 \xf0")])
+def test_what_is_no_utf_8_is_said_with_signs_in_its_place(toolyard: CommandLine, model: Model, words, stdin, errors):
+    configure(toolyard, model)
+    model.script(says("Read it."))
+    ran = toolyard("chat", "-p", *words, stdin=stdin, env={"PYTHONIOENCODING": f"utf-8:{errors}"})
+    assert (ran.code, ran.out) == (0, "Read it.\n"), ran.err
+    assert set(model.asked()[0]["messages"][-1]["content"].removeprefix("caf")) == {"\ufffd", " "}
+    assert "caf\ufffd" in toolyard("sessions", "list").out
+    found = toolyard("sessions", "search", b"caf\xe9")
+    assert (found.code, "caf" in found.out) == (0, True), found.err
+
+
 @pytest.mark.parametrize("config", [None, {}, {"plugins": ["files:all"]}])
 def test_without_a_provider_three_lines_say_how_to_set_one_and_offer_the_local_model(toolyard: CommandLine, config):
     if config is not None:
@@ -42,6 +55,24 @@ def test_without_a_provider_three_lines_say_how_to_set_one_and_offer_the_local_m
     told = json.loads(toolyard("chat", "--json", "-p", "hi").out.splitlines()[-1])
     assert (told["type"], told["fault"]) == ("turn_ended", "setup")
     assert '"provider": "local"' in told["hint"]
+
+
+@pytest.mark.parametrize("how", [["-p", "hi"], ["--json", "-p", "hi"]])
+def test_a_configuration_that_cannot_be_read_is_told_and_nothing_is_begun(toolyard: CommandLine, how: list[str]):
+    toolyard.file("toolyard.json", '{"provider": ')
+    ran = toolyard("chat", *how)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("toolyard.json:1:")
+    assert "has no provider" not in ran.err
+    assert toolyard("sessions", "list").out == ""
+
+
+def test_a_plugin_that_is_not_there_is_told_beside_the_provider_that_is_missing(toolyard: CommandLine):
+    toolyard.file("toolyard.json", json.dumps({"plugins": ["path:./nowhere"], "provider": "mine", "model": "m"}))
+    ran = toolyard("chat", "-p", "hi")
+    assert ran.code == 2
+    assert "nowhere" in ran.err.splitlines()[0]
+    assert "no plugin is the provider 'mine'" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,10 @@ def test_a_huge_file_is_read_in_parts_without_being_read_whole(file: Path, monke
     file.write_text("".join(f"line {number}\n" for number in range(1, 500)) + "y" * 10_000 + "\nend\n")
     text = shown(file, 250, 2)
     assert text.startswith("   250\tline 250\n   251\tline 251\n[lines 250 to 251 of a file of ")
+    assert text.endswith(" bytes; go on by offset]")
     assert "   501\tend\n" in shown(file, 500, 5)
+    for limit in (2, 5):
+        assert shown(file, 500, limit).endswith(" bytes; they are its last]"), "there is nothing to go on to"
     with pytest.raises(FileFault, match="has 501 lines"):
         shown(file, 502)
     file.write_bytes(b"\0" * 20_000)

@@ -299,6 +299,8 @@ async def test_wrong_arguments_of_a_family_are_told_and_nothing_runs(yard: Yard)
             ("memory", {"command": "delete", "path": "/memories"}, "cannot be deleted"),
             ("str_replace_based_edit_tool", {"command": "view"}, "view needs path"),
             ("read_file", {"file_path": "a.txt", "start_line": 3, "end_line": 2}, "before start_line"),
+            ("read_file", {"file_path": "a.txt", "limit": 1}, "limit: unknown property"),
+            ("read_file", {"absolute_path": "/a.txt"}, "absolute_path: unknown property, did you mean 'file_path'"),
         ):
             result = await app.call_tool(tool, arguments)
             assert (result.failure, said in result.text) == ("invalid_arguments", True), result

@@ -259,8 +259,9 @@ async def test_a_call_past_its_time_is_ended_and_the_next_works(yard: Yard):
 @pytest.mark.parametrize("ours", [False, True], ids=["ripgrep", "own"])
 async def test_a_search_is_the_same_with_and_without_ripgrep(yard: Yard, ours: bool):
     need("rg")
-    yard.file(".gitignore", "ignored\n")
+    yard.file(".gitignore", "ignored\n*.log\n")
     yard.file("ignored/a.txt", "needle\n")
+    yard.file("logs/d.log", "needle\n")
     yard.file(".hidden/b.txt", "one needle\nother\n")
     yard.file("src/c.py", "x\nNeedle here\ny\n")
     (yard.folder / os.fsdecode(b"odd\xff.txt")).write_text("a needle\n")
@@ -275,6 +276,16 @@ async def test_a_search_is_the_same_with_and_without_ripgrep(yard: Yard, ours: b
         ({"pattern": r"Needle here\ny", "multiline": True}, ["src/c.py:2:Needle here", "src/c.py:3:y"]),
         ({"pattern": "(?<=one )needle"}, [".hidden/b.txt:1:one needle"]),
         ({"pattern": "needle", "limit": 1, "path": ".hidden/b.txt"}, [".hidden/b.txt:1:one needle"]),
+        ({"pattern": "needle", "glob": "*.{log,py}", "ignore_case": True}, ["src/c.py:2:Needle here"]),
+        ({"pattern": "needle", "glob": "logs/*"}, ["[nothing found]"]),
+        ({"pattern": "needle", "glob": "logs/*", "no_ignore": True}, ["logs/d.log:1:needle"]),
+        ({"pattern": "needle", "glob": "!*.txt", "ignore_case": True}, ["src/c.py:2:Needle here"]),
+        ({"pattern": "needle", "glob": "!.hidden", "output_mode": "count"}, ['"odd\\377.txt":1']),
+        ({"pattern": "needle", "glob": "!.hidden/*", "output_mode": "count"}, ['"odd\\377.txt":1']),
+        ({"pattern": "Needle", "path": "src", "glob": "/c.*"}, ["src/c.py:2:Needle here"]),
+        ({"pattern": "Needle", "path": "src", "glob": "src/*"}, ["[nothing found]"]),
+        ({"pattern": "Needle", "path": "src", "glob": f"{yard.folder}/src/**"}, ["src/c.py:2:Needle here"]),
+        ({"pattern": "Needle", "glob": "include:x"}, ["[nothing found]"]),
     ]
     async with open_app(yard, "files:read") as app:
         if ours:
@@ -324,6 +335,28 @@ async def test_a_path_outside_is_refused_also_by_a_search(yard: Yard):
         ):
             result = await app.call_tool(tool, arguments)
             assert (result.failure, "outside the workspace" in result.text) == ("exit_code", True), tool
+
+
+async def test_a_pattern_may_begin_with_the_whole_path_of_the_folder_and_never_lead_out_of_it(yard: Yard):
+    yard.file("src/c.py", "x\n")
+    yard.file("src/d/e.py", "x\n")
+    top = yard.folder
+    cases = [
+        ({"pattern": f"{top}/src/**/*.py"}, "src/d/e.py"),
+        ({"pattern": f"{top}/src/d/*", "path": "src"}, "src/d/e.py"),
+        ({"pattern": "/src/d/*"}, "src/d/e.py"),
+        ({"pattern": f"{top}/none/*"}, "[nothing found]"),
+        ({"pattern": f"{top}/a.txt", "path": "src"}, f"{top}/a.txt is not below src; say with path where to look"),
+        ({"pattern": "../*", "path": "src"}, "a pattern cannot hold `..`; say with path where to look"),
+        ({"pattern": f"{top}/src/../*", "path": "src"}, "a pattern cannot hold `..`"),
+        ({"pattern": "/etc/*"}, "/etc/* is outside the workspace"),
+    ]
+    async with open_app(yard, "files:read") as app:
+        for arguments, expected in cases:
+            result = await app.call_tool("glob", arguments)
+            assert expected in result.text, arguments
+        refused = await app.call_tool("grep", {"pattern": "x", "path": "src", "glob": "../*"})
+    assert (refused.failure, "cannot hold `..`" in refused.text) == ("exit_code", True)
 
 
 async def test_a_turned_off_tool_is_not_there(yard: Yard):

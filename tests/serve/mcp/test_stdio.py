@@ -14,6 +14,7 @@ from mcp_peer import ERAS, connected
 from toolyard import tool
 from toolyard.core.content import AudioPart, ImagePart, LinkPart
 from toolyard.core.tool import ToolResult
+from toolyard.serve.mcp.line_wire import LONGEST_LINE
 
 pytestmark = pytest.mark.anyio
 
@@ -242,6 +243,31 @@ async def test_a_version_that_is_not_spoken_is_named(yard):
     async with connected(yard.config("shell:session"), yard.folder, "handshake") as client:
         found = await client.request("initialize", {"protocolVersion": "1999-01-01", "capabilities": {}})
         assert found["protocolVersion"] == "2025-11-25"
+
+
+TOO_LONG = '{"name": "add", "arguments": {"a": {"id": 5}, "b": "%s", "c": {"id": 6}}}' % ("x" * LONGEST_LINE)
+
+
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": %s}', 7),
+        ('{"method":"tools/call","params":%s,"jsonrpc":"2.0","id":"seven"}', "seven"),
+        (' {"id":-7,"jsonrpc":"2.0","params":%s, "method": "tools/call" } ', -7),
+        ('{"jsonrpc": "2.0", "params": {"name": "add", "id": 1, "of": %s}, "method": "tools/call"}', None),
+        ('{"jsonrpc": "2.0", "params": {"of": %s, "method": "tools/call", "id": 1}}', None),
+        ('{"jsonrpc": "2.0", "id": 7, "result": %s}', None),
+        ('{"jsonrpc": "2.0", "method": "notifications/told", "params": %s}', None),
+    ],
+)
+async def test_a_request_that_is_too_long_is_refused_by_its_own_id(yard, line, id):
+    """A client that hears of no id waits for ever; the id of anything else would end what it did not mean."""
+    async with connected(yard.config(), yard.folder) as client:
+        client.send((line % TOO_LONG).encode())
+        (answer,) = await client.strays()
+        assert answer["id"] == id
+        assert answer["error"] == {"code": -32600, "message": f"a line has at most {LONGEST_LINE} bytes"}
+        assert await client.request("ping") == {}
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -17,6 +17,7 @@ from toolyard.agents.sessions.database import MARKS, StoreError, connect
 from toolyard.agents.sessions.events import SessionEvent, Stored
 from toolyard.agents.sessions.writer import Write, Writer
 from toolyard.core.lossless_json import decode_json, encode_json
+from toolyard.core.text import whole_characters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -141,7 +142,7 @@ class SessionStore:
 
         def change(connection: apsw.Connection) -> None:
             if title is not None:
-                connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session))
+                connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (whole_characters(title), session))
             if metadata is not None:
                 text = ENCODER.encode(metadata).decode()
                 connection.execute("UPDATE sessions SET metadata = ? WHERE id = ?", (text, session))
@@ -218,7 +219,7 @@ class SessionStore:
 
     async def search(self, words: str, *, most: int = 50) -> list[SearchHit]:
         """Where all of some words stand, the best places first."""
-        terms = re.findall(r"\w+", words)
+        terms = re.findall(r"\w+", whole_characters(words))
         if not terms:
             return []
         while await self._write(index_words):

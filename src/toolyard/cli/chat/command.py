@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard.cli.application import agent_option, known_agent, open_application
+from toolyard.cli.call import explain
 from toolyard.cli.chat.answers import answer_option, approver_for, late_answer_option, take_up_questions
 from toolyard.cli.render import is_terminal
 from toolyard.cli.running import run_to_end
@@ -52,7 +53,8 @@ def chat(
         return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))
     said = headless if headless is not None else prompt
     if said == "-" or (said is None and session is None and not is_terminal(sys.stdin)):
-        said = sys.stdin.read() if sys.stdin else ""
+        # What is no UTF-8 is no reason to say nothing of the rest, whatever the locale has Python do with it.
+        said = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin else ""
     if session is None and not (said and said.strip()):
         raise click.UsageError("say something: toolyard chat -p 'What is in this folder?'")
     return run_to_end(
@@ -80,6 +82,9 @@ async def one_turn(
 
     approver = approver_for(answer, late_answer)
     async with open_application(options, approver=approver) as app:
+        explain(app, None)
+        if not app.has_configuration:
+            return 2
         name = known_agent(app.agents(), agent) if agent or not session_id else None
         try:
             session = await app.open_session(name, id=session_id, model=model)

@@ -16,7 +16,7 @@ from toolyard.cli.chat.sessions import ago
 from toolyard.cli.chat.terminal.transcript import diff_lines, usage_text
 from toolyard.cli.chat.terminal.turn_view import show_lines
 from toolyard.cli.render import show_note, show_rows, show_text, terminal_width, wrapped
-from toolyard.cli.shell.command import set_preset
+from toolyard.cli.shell.command import change_preset
 from toolyard.files.named_files import make_named
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ async def show_cost(chat: Commanded, words: str) -> None:  # noqa: ARG001
         show_note("the price of the model is not known", "faint")
 
 
-async def change_preset(chat: Commanded, words: str) -> None:
-    set_preset(chat.application, words, session=chat.conversation.id)
+async def show_or_change_preset(chat: Commanded, words: str) -> None:
+    change_preset(chat.application, words.strip(), session=chat.conversation.id)
 
 
 async def set_control(chat: Commanded, words: str) -> None:
@@ -236,7 +236,7 @@ COMMANDS = {
     "/tools": SlashCommand(run=list_tools, takes="", help="the tools of the agent", while_working=True),
     "/cost": SlashCommand(run=show_cost, takes="", help="what the session took", while_working=True),
     "/preset": SlashCommand(
-        run=change_preset, takes="[NAME]", help="what runs unasked: read-only, workspace, sandboxed …"
+        run=show_or_change_preset, takes="[NAME]", help="what runs unasked, or another preset: read-only, workspace …"
     ),
     "/set": SlashCommand(
         run=set_control,

@@ -79,7 +79,7 @@ def serve(
     if client := print_config or install:
         from toolyard.cli.serve.install import entry_for, install_entry, print_entry
 
-        entry = entry_for(options, wire or "stdio", agent, f"http://{host}:{port or PORT}/mcp")
+        entry = entry_for(options, client, wire or "stdio", agent, f"http://{host}:{port or PORT}/mcp")
         return print_entry(client, entry) if print_config else install_entry(client, entry, yes=yes)
     match wire:
         case "stdio":

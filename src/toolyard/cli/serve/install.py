@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolyard.cli.application import DEFAULT_CONFIG, config_path
 from toolyard.cli.render import ask, is_terminal, show_note, show_text
 from toolyard.files.door import Door, FileRefused
 from toolyard.files.named_files import replace_named
@@ -22,14 +23,23 @@ LARGEST_SETTINGS = 16 << 20
 """Clients keep more than settings in such files."""
 
 
-def entry_for(options: GlobalOptions, wire: str, agent: str | None, url: str) -> ServerEntry:
+def entry_for(options: GlobalOptions, client: str, wire: str, agent: str | None, url: str) -> ServerEntry:
     """How a client reaches the server that these options describe."""
     if wire == "http":
         return ServerEntry(url=f"{url}/{agent}" if agent else url)
+    if not CLIENTS[client].has_projects:
+        options = with_this_folder(options)
     words = [str(program())]
     for name, value in (("config", options.config), ("sessions", options.sessions), ("workspace", options.workspace)):
         words += [f"--{name}", str(Path(value).absolute())] if value is not None else []
     return ServerEntry(command=(*words, "serve", "--mcp", "stdio", *(["--agent", agent] if agent else [])))
+
+
+def with_this_folder(options: GlobalOptions) -> GlobalOptions:
+    """The same options with what the current folder stands for in them."""
+    config = config_path(options)
+    named = None if config == DEFAULT_CONFIG else str(config)
+    return options._replace(config=named, workspace=options.workspace or str(Path.cwd()))
 
 
 def program() -> Path:

@@ -28,6 +28,7 @@ GREETING = (
     "This is the session of the tool bash. Ctrl-C ends a command, Ctrl-D leaves; /preset NAME raises or lowers it."
 )
 SET_PRESET = "/preset"
+CONFIGURED, CONFIGURED_PRESET = "configured", "of the configuration"
 BASH = "bash"
 
 
@@ -96,21 +97,28 @@ async def sit_at(app: AgentApplication, agent: str, grammar: Grammar, history: P
     with contextlib.suppress(EOFError):
         while (command := await read_command(keyboard, grammar, calls.state)).strip() != "exit":
             if command.startswith(SET_PRESET):
-                set_preset(app, command.removeprefix(SET_PRESET).strip())
+                change_preset(app, command.removeprefix(SET_PRESET).strip())
             elif command.strip():
                 vocabulary.learn(command)
                 await calls.run(command)
     return calls.state.status
 
 
-def set_preset(app: AgentApplication, name: str, *, session: str | None = None) -> None:
-    """Raise or lower the session; without a name it has again what the configuration says."""
+def change_preset(app: AgentApplication, name: str, *, session: str | None = None) -> None:
+    """Raise or lower the session, or say how it stands: to look at it changes nothing."""
+    from toolyard.permissions.section import PRESETS
+
+    if not name:
+        show_note(f"the session has the preset {app.session_preset(session) or CONFIGURED_PRESET}", "faint")
+        show_note(f"there are {', '.join(PRESETS)}, and {CONFIGURED} for that of the configuration", "faint")
+        return
+    preset = None if name == CONFIGURED else name
     try:
-        app.set_preset(name or None, session=session)  # type: ignore[arg-type]  # which is what it checks
+        app.set_preset(preset, session=session)  # type: ignore[arg-type]  # which is what it checks
     except ValueError as error:
         show_note(str(error), "error")
     else:
-        show_note(f"the session now has the preset {name or 'of the configuration'}", "faint")
+        show_note(f"the session now has the preset {preset or CONFIGURED_PRESET}", "faint")
 
 
 async def read_command(keyboard: Keyboard, grammar: Grammar, state: ShellState) -> str:

@@ -6,7 +6,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 MOST_BRANCHES = 256
 NEVER = "(?!)"
@@ -174,3 +174,12 @@ def path_pattern(pattern: str, *, anywhere: bool = False, ignore_case: bool = Fa
     parts = [one.removeprefix("./") for one in branches(pattern)]
     regexes = [("(?:.*/)?" if anywhere and "/" not in one else "") + glob_regex(one.lstrip("/")) for one in parts]
     return compiled(("(?i)" if ignore_case else "") + "|".join(f"(?:{one})" for one in regexes))
+
+
+def path_filter(pattern: str) -> Callable[[str], bool]:
+    """Whether a path fits; after `!`, whether neither it nor a folder that it is in does."""
+    if not pattern.startswith("!"):
+        fits = path_pattern(pattern, anywhere=True).fullmatch
+        return lambda path: fits(path) is not None
+    left_out = re.compile(f"(?:{path_pattern(pattern[1:], anywhere=True).pattern})(?:/.*)?", re.DOTALL).fullmatch
+    return lambda path: left_out(path) is None

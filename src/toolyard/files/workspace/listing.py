@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from toolyard.files.inside import is_inside
 from toolyard.files.workspace.globs import path_pattern
 from toolyard.files.workspace.places import FileFault, quoted
 from toolyard.files.workspace.walking import walked
@@ -21,13 +22,15 @@ MOST_STATED = 20_000
 def glob(workspace: Workspace, start: Spot, pattern: str, options: dict[str, Any]) -> dict[str, Any]:
     """The files whose path fits, from a folder on; those that were changed last come first."""
     require_folder(start)
-    wanted = path_pattern(pattern, ignore_case=bool(options.get("ignore_case")))
+    wanted = path_pattern(workspace.pattern_below(start, pattern), ignore_case=bool(options.get("ignore_case")))
     begin = f"{start.path}/" if start.path else ""
     found: list[tuple[float, str]] = []
     for listed in walked(workspace, start, ignoring=not options.get("no_ignore")):
         for name in (*listed.files, *listed.others):
             if wanted.fullmatch(listed.path + name):
                 found.append((-changed_at(name, listed.fd, len(found)), begin + listed.path + name))
+    if not found and os.path.isabs(pattern) and not any(is_inside(pattern, top) for top in workspace.spellings):
+        raise workspace.outside(pattern)
     found.sort()
     limit = options["limit"]
     return {"lines": [quoted(path) for _, path in found[:limit]], "more": len(found) > limit, "total": len(found)}

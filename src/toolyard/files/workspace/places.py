@@ -54,8 +54,8 @@ class Workspace:
     """A folder that nothing leads out of."""
 
     def __init__(self, top: str, excludes: str = "") -> None:
-        self.spelled = os.path.normpath(top)
         self.top = os.path.realpath(top)
+        self.spellings = (os.path.normpath(top), self.top)
         self.excludes = excludes
         """What git ignores everywhere, as lines of rules with a character for each byte."""
 
@@ -77,11 +77,25 @@ class Workspace:
             raise FileFault("a path cannot be empty or hold a NUL character")
         if os.path.isabs(path):
             # Without `..`, for that could lead back in from elsewhere.
-            inner = next((top for top in (self.spelled, self.top) if is_inside(os.path.normpath(path), top)), None)
+            inner = next((top for top in self.spellings if is_inside(os.path.normpath(path), top)), None)
             if inner is None:
                 raise self.outside(shown)
             path = os.path.relpath(os.path.normpath(path), inner)
         return [name for name in path.split("/") if name not in ("", ".")]
+
+    def pattern_below(self, start: Spot, pattern: str) -> str:
+        """A pattern of paths from a folder on; one that begins with the whole path of the folder goes on behind it.
+
+        What a pattern finds is below the folder that was asked for, and so permitted.
+        """
+        if ".." in pattern.split("/"):
+            raise FileFault("a pattern cannot hold `..`; say with path where to look")
+        for top in self.spellings:
+            if is_inside(pattern, folder := os.path.join(top, start.path)):
+                return os.path.relpath(pattern, folder)
+            if is_inside(pattern, top):
+                raise FileFault(f"{pattern} is not below {start.shown}; say with path where to look")
+        return pattern
 
     def outside(self, shown: str) -> FileFault:
         return FileFault(f"{shown} is outside the workspace {self.top}, and file tools work only inside it")

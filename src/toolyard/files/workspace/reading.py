@@ -84,12 +84,15 @@ def part_of_huge(spot: Spot, fd: int, offset: int, limit: int, room: int) -> str
             text = f"{number:6}\t{cut(line.rstrip(bytes((13, 10))).decode('utf-8', 'replace'))}"
             room -= len(text) + 1
             if len(shown) == limit or (room < 0 and shown):
+                rest = "go on by offset"
                 break
             shown.append(text)
+        else:
+            rest = "they are its last"
     if not shown:
         raise FileFault(f"the file has {number} lines, so that none begins at {offset}")
     last = offset + len(shown) - 1
-    return "\n".join([*shown, f"[lines {offset} to {last} of a file of {os.fstat(fd).st_size} bytes; go on by offset]"])
+    return "\n".join([*shown, f"[lines {offset} to {last} of a file of {os.fstat(fd).st_size} bytes; {rest}]"])
 
 
 def long_line(file: Any) -> bytes:

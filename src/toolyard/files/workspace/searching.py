@@ -8,13 +8,13 @@ import re
 import stat
 
 from toolyard.files.workspace.contents import READING
-from toolyard.files.workspace.globs import path_pattern
+from toolyard.files.workspace.globs import path_filter
 from toolyard.files.workspace.places import FileFault, quoted
 from toolyard.files.workspace.walking import walked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from toolyard.files.workspace.places import Spot, Workspace
@@ -83,7 +83,7 @@ def grep(workspace: Workspace, start: Spot, query: Query, options: dict[str, Any
 
 def files_of(workspace: Workspace, start: Spot, query: Query, options: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     """The files that may have a match, with what they hold."""
-    wanted = path_pattern(options["glob"], anywhere=True) if options.get("glob") else None
+    wanted = glob_filter(workspace, start, options["glob"]) if options.get("glob") else None
     begin = f"{start.path}/" if start.path else ""
     facts = start.facts()
     if facts is None:
@@ -97,11 +97,16 @@ def files_of(workspace: Workspace, start: Spot, query: Query, options: dict[str,
     for listed in walked(workspace, start, ignoring=not options.get("no_ignore")):
         path, fd = listed.path, listed.fd
         for name in listed.files:
-            if wanted is not None and not wanted.fullmatch(path + name):
+            if wanted is not None and not wanted(path + name):
                 continue
             data = content_of(name, fd)
             if data is not None and required in data:
                 yield begin + path + name, data
+
+
+def glob_filter(workspace: Workspace, start: Spot, glob: str) -> Callable[[str], bool]:
+    sign = "!" if glob.startswith("!") else ""
+    return path_filter(sign + workspace.pattern_below(start, glob.removeprefix("!")))
 
 
 def content_of(name: str, folder: int) -> bytes | None:

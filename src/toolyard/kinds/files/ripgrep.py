@@ -31,12 +31,12 @@ MODES = {"content": (), "files_with_matches": ("--files-with-matches",), "count"
 async def search(
     runner: Runner, program: str, where: JsonObject, wanted: JsonObject, *, reach: Reach, timeout: float
 ) -> dict[str, Any] | None:
-    """The matches; None where it cannot read the pattern, or a name that is no text: we can.
+    """The matches; None where it cannot read a pattern, or a name that is no text: we can.
 
     TimeoutError when it takes too long.
     """
     argv = [program, *options(wanted), "--", wanted["pattern"], where["path"] or "."]
-    if any("\0" in word for word in argv):
+    if any("\0" in word for word in argv) or not knows_glob(wanted.get("glob") or ""):
         return None
     request = ChildRequest(
         argv=argv,
@@ -74,8 +74,17 @@ def options(wanted: JsonObject) -> list[str]:
     given += ["--no-ignore"] if wanted["no_ignore"] else []
     given += [f"--ignore-file={STANDARD_INPUT}"] if wanted["excludes"] else []
     given += [f"--context={wanted['context']}"] if wanted["context"] else []
-    given += [f"--glob={wanted['glob']}"] if wanted.get("glob") else []
+    if (glob := wanted.get("glob") or "").startswith("!"):
+        given.append(f"--glob={glob}")
+    elif glob:
+        # `--glob` would also find what git ignores. A type of files does not, but knows only their last names.
+        given += [f"--type-add=wanted:{glob}", "--type=wanted"]
     return [*given, "--glob=!.git"]
+
+
+def knows_glob(glob: str) -> bool:
+    """Whether it takes a pattern of files as we do; one with folders it would look at from the top on."""
+    return "/" not in glob and not glob.startswith("include:")
 
 
 def shown_lines(text: str, mode: str) -> Iterator[str | None]:

@@ -44,6 +44,8 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True):
     entry: Callable[[ServerEntry], dict[str, Any]]
     syntax: Literal["json", "toml", "yaml"] = "json"
     takes_url: bool = True
+    has_projects: bool = True
+    """Whether it starts a server in the folder that a person works in, so that the folder need not be named."""
 
 
 class NotMergeable(Exception):
@@ -108,6 +110,7 @@ CLIENTS: Mapping[str, ClientSettings] = {
         section="mcpServers",
         entry=lambda entry: entry.started,
         takes_url=False,
+        has_projects=False,
     ),
 }
 

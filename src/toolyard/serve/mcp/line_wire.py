@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST_LINE = 4 << 20
+END_SIZE = 1 << 10
+"""How much of each end of a longer line is kept."""
 READ_SIZE = 1 << 16
 """Four times that, which asyncio reads at once, is a mapping of memory for each line: 20 times the time of the read."""
 LAST_WRITE = 5.0
 """How many seconds the other end has to take what is left when this one closes."""
+
+
+class CutLine(NamedTuple):
+    """The ends of a line over the limit."""
+
+    head: bytes
+    tail: bytes
 
 
 class LineWire(asyncio.Protocol):
@@ -23,9 +32,10 @@ class LineWire(asyncio.Protocol):
     def __init__(self, source: int, sink: int, *, limit: int = LONGEST_LINE) -> None:
         self.limit = limit
         self._source, self._sink = source, sink
-        self._take: Callable[[bytes | None], None] | None = None
+        self._take: Callable[[bytes | CutLine], None] | None = None
         self._rest = b""
-        self._too_long = False
+        self._head = b""
+        """The beginning of the line, as soon as it is too long; `_rest` is then its end."""
         self._input: asyncio.ReadTransport | None = None
         self._at_end: asyncio.Future[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -55,8 +65,8 @@ class LineWire(asyncio.Protocol):
         """Whether somebody may still read what is sent."""
         return self._writer is None or not self._writer.is_closing()
 
-    async def read(self, take: Callable[[bytes | None], None]) -> None:
-        """Give each line that is not empty to `take`, as it comes, until the end; None for one over the limit."""
+    async def read(self, take: Callable[[bytes | CutLine], None]) -> None:
+        """Give each line that is not empty to `take`, as it comes, until the end; of one over the limit, its ends."""
         self._take = take
         if is_file(self._source):
             while data := await asyncio.to_thread(os.read, self._source, READ_SIZE):
@@ -67,19 +77,22 @@ class LineWire(asyncio.Protocol):
             self._input, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(self._source, "rb", 0))
             self._input.max_size = READ_SIZE  # type: ignore[attr-defined] # asyncio's own attribute
             await self._at_end
-        if self._rest.strip() and not self._too_long:
+        if self._rest.strip() and not self._head:
             take(self._rest)
 
     def data_received(self, data: bytes) -> None:
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole:
-            if self._take and (self._too_long or len(line) > self.limit):
-                self._take(None)
-            elif self._take and line.strip():
-                self._take(line)
-            self._too_long = False
+            self._give(line)
         if len(self._rest) > self.limit:
-            self._rest, self._too_long = b"", True
+            self._head, self._rest = self._head or self._rest[:END_SIZE], self._rest[-END_SIZE:]
+
+    def _give(self, line: bytes) -> None:
+        head, self._head = self._head, b""
+        if self._take and (head or len(line) > self.limit):
+            self._take(CutLine(head or line[:END_SIZE], line[-END_SIZE:]))
+        elif self._take and line.strip():
+            self._take(line)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - whatever it was, nothing more comes
         if self._at_end and not self._at_end.done():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +32,10 @@ INSTRUCTIONS = (
     "a refusal says which rule it comes from and what to do instead."
 )
 
+MEMBER = re.compile(rb'"(jsonrpc|method|id)"\s*:\s*("[^"\\]*"|-?\d+)')
+LEADING_MEMBERS = re.compile(rb"\s*\{((?:\s*%s\s*,)*)" % MEMBER.pattern)
+TRAILING_MEMBERS = re.compile(rb"((?:,\s*%s\s*)*)\}\s*\Z" % MEMBER.pattern)
+
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Whatever a client sends: a request, a notification, or the response to a request of ours."""
@@ -51,6 +56,20 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     def meta(self) -> dict[str, Any]:
         meta = self.params.get("_meta") if self.params else None
         return meta if isinstance(meta, dict) else {}
+
+
+def request_id_from_ends(head: bytes, tail: bytes) -> str | int | None:
+    """The id of a request of which only the ends are known; None where it is not in them, or it is no request.
+
+    Some clients write it before the parameters, some after them. Members that hold no others, and touch the outermost
+    brace, are the message's own: what is inside of the parameters is never taken for them.
+    """
+    first, last = LEADING_MEMBERS.match(head), TRAILING_MEMBERS.search(tail)
+    members = dict(MEMBER.findall((first[1] if first else b"") + b"," + (last[1] if last else b"")))
+    try:
+        return msgspec.json.decode(members[b"id"], type=str | int) if b"method" in members else None
+    except (KeyError, msgspec.MsgspecError):
+        return None
 
 
 class RpcFault(Exception):

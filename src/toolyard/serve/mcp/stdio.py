@@ -11,6 +11,7 @@ import msgspec
 
 from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.serve.mcp.calls import LEVELS, Asking
+from toolyard.serve.mcp.line_wire import CutLine
 from toolyard.serve.mcp.messages import (
     CAPABILITIES_KEY,
     HANDSHAKE_VERSIONS,
@@ -28,6 +29,7 @@ from toolyard.serve.mcp.messages import (
     Message,
     RpcFault,
     check_envelope,
+    request_id_from_ends,
     stateless,
 )
 from toolyard.serve.mcp.results import result_for
@@ -101,16 +103,17 @@ class LineServer:
                 break
             await asyncio.wait(tasks, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
 
-    def _take(self, line: bytes | None) -> None:
-        """Take one line; None for one that was too long."""
+    def _take(self, line: bytes | CutLine) -> None:
+        """Take one line, or the ends of one that was too long, whose sender waits for an answer all the same."""
+        if isinstance(line, CutLine):
+            too_long = f"a line has at most {self._wire.limit} bytes"
+            return self._refuse(request_id_from_ends(*line), INVALID_REQUEST, too_long)
         try:
-            message = decode_json(line, Message) if line is not None else None
+            message = decode_json(line, Message)
         except msgspec.ValidationError:
             return self._refuse(None, INVALID_REQUEST, "a line is one JSON-RPC message")
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._refuse(None, PARSE_ERROR, "the line is no JSON")
-        if message is None:
-            return self._refuse(None, INVALID_REQUEST, f"a line has at most {self._wire.limit} bytes")
         if message.method is None:
             return self._settle(message)
         if message.id is msgspec.UNSET:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+import zipfile
 
 import pytest
 
 from boxes import Box
-from support import need_backend
+from support import need, need_backend
 from toolyard.files.user_folders import user_folder
 from toolyard.process.child import Children
 from toolyard.process.sandbox.layout import SandboxPaths
@@ -46,6 +48,24 @@ async def test_every_cache_can_be_written_and_is_none_of_the_users(box, backend)
     await children.aclose()
     assert all(os.path.isfile(f"{folder}/{below}/made") for below in CACHES.values())
     assert not (box.home / ".npm").exists()
+
+
+async def test_uvx_runs_a_package_whose_environment_is_the_sandboxs_own(box):
+    """So are most MCP servers of Python started; the folder of tools in the user's home cannot even be locked."""
+    with zipfile.ZipFile(box.workspace / "greeter-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("greeter.py", "def main():\n    print('hello from inside')\n")
+        about = "greeter-1.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: greeter\nVersion: 1\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/entry_points.txt", "[console_scripts]\ngreeter = greeter:main\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    children = box.children(need_backend("bubblewrap"), places={"caches": cache_folder([str(box.workspace)])})
+    uvx = f"{need('uv')} tool run --offline --no-config --python {sys.executable}"
+    outcome = await box.bash(children, f"{uvx} --from ./greeter-1-py3-none-any.whl greeter")
+    assert outcome.stdout.text == "hello from inside\n", outcome.stderr.text
+    installed = await box.bash(children, f"{uvx.replace('run', 'install')} ./greeter-1-py3-none-any.whl")
+    assert installed.exit_code != 0, "a program for everybody is refused as ever"
+    assert not (box.home / ".local").exists()
 
 
 async def test_one_that_the_owner_put_into_the_workspace_stays_there(box):

@@ -17,7 +17,7 @@ COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 def schemas(
     name: str, description: str, properties: Mapping[str, Any], required: Sequence[str], hints: Hints
 ) -> list[ToolSpec]:
-    schema = {"type": "object", "properties": properties, "required": required}
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return [ToolSpec(name=name, description=description, input=JsonInput(schema=schema), hints=hints)]
 
 

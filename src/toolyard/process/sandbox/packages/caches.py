@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CACHES = {
     "PIP_CACHE_DIR": "pip",
     "UV_CACHE_DIR": "uv",
+    # `uvx` locks it before it runs anything. `uv tool install` still ends at the folder of programs, outside.
+    "UV_TOOL_DIR": "uv-tools",
     "POETRY_CACHE_DIR": "poetry",
     "npm_config_cache": "npm",
     "YARN_CACHE_FOLDER": "yarn",
