@@ -31,6 +31,17 @@ def person(params: dict[str, Any]) -> dict[str, Any]:
     return NAMES if "requestedSchema" in params else SAYS if "messages" in params else ROOTS
 
 
+@pytest.fixture(scope="module")
+def kept_listings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("listings")
+
+
+@pytest.fixture(autouse=True)
+def know_the_server(own_folders: None, kept_listings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it offers is known from the test before: to be asked for that it would be started once more each time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept_listings))
+
+
 @pytest.fixture(params=ERAS)
 def source_era(request: pytest.FixtureRequest) -> str:
     return request.param
