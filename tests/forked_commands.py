@@ -21,7 +21,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,17 @@ READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
 """How the variables begin that an interpreter reads only when it starts."""
 IMPORTED = ("toolyard.__main__", "toolyard.app", "toolyard.cli.main", "toolyard.cli.call", "toolyard.cli.tools")
 """What most commands need; the rest is imported by the command itself."""
+ASK = """
+import json, os, socket, sys
+asked = socket.socket(socket.AF_UNIX)
+asked.connect(sys.argv[1])
+socket.send_fds(asked, [b"+"], [0, 1, 2])
+request = {"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}
+asked.sendall(json.dumps(request).encode() + b"\\n")
+_, code = asked.makefile()
+sys.exit(int(code) if int(code) >= 0 else 128 - int(code))
+"""
+"""What others start who know commands only: it has a fork do the work and ends as that does."""
 
 
 class ForkedCommands:
@@ -76,6 +87,21 @@ class ForkedCommands:
         theirs.close()
         atexit.register(end, process, ours)
         return ours
+
+
+@contextlib.contextmanager
+def forked_program(module: str, folder: Path, *, imported: Sequence[str] = ()) -> Iterator[list[str]]:
+    """The words by which others start what the `run` of a module does, each time in a fork of one process."""
+    place = folder / "program.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen(128)
+        argv = [sys.executable, __file__, str(listener.fileno()), module, *imported]
+        with subprocess.Popen(argv, pass_fds=[listener.fileno()]) as process:
+            try:
+                yield [sys.executable, "-I", "-S", "-c", ASK, str(place)]
+            finally:
+                process.kill()
 
 
 def end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
@@ -186,7 +212,7 @@ def give(descriptor: int, data: bytes) -> bytes:
 def become_a_command(control: socket.socket) -> None:
     """Return in a new process for each request, and never in this one."""
     while True:
-        word, descriptors, *_ = socket.recv_fds(control, 1, 4)
+        word, descriptors = next_request(control)
         reap(0 if not word else os.WNOHANG)
         if not word:
             os._exit(0)
@@ -196,6 +222,16 @@ def become_a_command(control: socket.socket) -> None:
             return
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def next_request(control: socket.socket) -> tuple[bytes, list[int]]:
+    """Where to answer it, and its standard streams; an empty word when there will be none any more."""
+    if not control.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        word, descriptors, *_ = socket.recv_fds(control, 1, 4)
+        return word, descriptors
+    connection, _ = control.accept()
+    word, standard, *_ = socket.recv_fds(connection, 1, 3)
+    return word, [connection.detach(), *standard]
 
 
 def reap(options: int) -> None:
@@ -246,7 +282,9 @@ def dress(
 
 
 if __name__ == "__main__":
-    for name in IMPORTED:
+    given, *names = sys.argv[1:]
+    names = names or list(IMPORTED)
+    for name in names:
         importlib.import_module(name)
-    become_a_command(socket.socket(fileno=int(sys.argv[1])))
-    sys.exit(sys.modules["toolyard.__main__"].run())
+    become_a_command(socket.socket(fileno=int(given)))
+    sys.exit(sys.modules[names[0]].run())

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from typing import Any
 
 import httpx2
@@ -37,6 +38,13 @@ async def sign_in(app: AgentApplication) -> None:
 
     if problem := await source.login(visit):
         sys.exit(str(problem))
+
+
+def run() -> None:
+    """Many run at once in the same folder: each has one of its own in it, with all that it keeps."""
+    os.chdir(tempfile.mkdtemp(dir=os.curdir))
+    os.environ |= dict.fromkeys(("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"), os.getcwd())
+    asyncio.run(main(sys.argv[-1]))
 
 
 async def main(url: str) -> None:
@@ -70,6 +78,3 @@ async def use(url: str, oauth: dict[str, str], calls: list[dict[str, Any]] | Non
                 server.logout()
                 return result.text
     return ""
-
-
-asyncio.run(main(sys.argv[-1]))

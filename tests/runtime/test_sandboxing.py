@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from support import need, need_backend
@@ -51,6 +53,23 @@ async def test_a_shell_is_in_the_same_sandbox(yard, plugin):
     assert "secret" not in result.text
     assert not (yard.folder.parent / "home" / "made").exists()
     assert (yard.folder.parent / "work" / "in").exists()
+
+
+async def test_the_kernel_is_asked_to_tell_of_folders_only_by_who_makes_more_than_a_call(yard):
+    """To stop it at the end takes as long as a dozen looks."""
+    (yard.folder.parent / "work" / "below" / ".git").mkdir(parents=True)
+    async with yard.app("shell:command") as app:
+        assert (await app.call_tool("shell", {"command": "touch made"})).ok
+        assert watched_channels() == 0
+        for _ in range(3):
+            assert (await app.call_tool("shell", {"command": "touch made"})).ok
+        assert watched_channels() == 1
+
+
+def watched_channels() -> int:
+    """How many channels of the kernel's we have that tell of files."""
+    held = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return sum(os.path.realpath(path).endswith("anon_inode:inotify") for path in held)
 
 
 async def test_the_configuration_the_store_and_the_audit_log_cannot_be_written(yard):

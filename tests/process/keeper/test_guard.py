@@ -18,6 +18,7 @@ from support import need_backend
 from toolyard.process.cgroups import can_end_groups
 from toolyard.process.child import Children
 from toolyard.process.private_folders import SharedFolder
+from toolyard.process.process_tree import descendants
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 
 TIMES = 3
@@ -60,6 +61,31 @@ def sockets_of(pid: int) -> int:
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
             held += os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")
     return held
+
+
+@pytest.mark.anyio
+async def test_the_guard_says_when_nothing_is_left_and_is_gone_itself_before_the_application_has_closed(box):
+    children = box.mounts()
+    (box.workspace / "package.json").write_text("{}")
+    await box.bash(children, "sleep 60 & disown")
+    keeper = children.keeper._keeper
+    keeper.close()
+    await keeper.wait_or_kill()
+    assert keeper._process.returncode is None, "nobody has waited for its end"
+    assert [pid for pid in descendants([keeper._process.pid]) if pid != keeper._process.pid] == []
+    children.keeper._keeper = None
+    await keeper.wait_for_guard()
+    assert keeper._process.returncode == 0
+
+
+@pytest.mark.anyio
+async def test_a_guard_that_was_killed_says_nothing_and_is_not_waited_for_in_vain(box):
+    children = box.mounts()
+    await box.bash(children, "sleep 60 & disown")
+    process = children.keeper._keeper._process
+    process.kill()
+    await children.aclose()
+    assert process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.anyio

@@ -16,6 +16,7 @@ from support import PATIENCE, need_backend
 from toolyard.config.settings import SandboxProperty
 from toolyard.core.sandbox_properties import PROPERTIES, PROPERTY_DESCRIPTIONS
 from toolyard.process.sandbox.policy import BACKENDS
+from toolyard.process.sandbox.self_test import cache
 from toolyard.process.sandbox.self_test.tries import LOOKING, TRIES
 from users import as_other
 
@@ -87,3 +88,17 @@ def test_every_single_try_succeeds_as_root_without_a_sandbox():
 
 def test_every_property_is_tried_and_explained_and_can_be_required():
     assert (*TRIES, *LOOKING) == tuple(PROPERTY_DESCRIPTIONS) == PROPERTIES == get_args(SandboxProperty)
+
+
+def test_what_is_used_is_not_found_out_again_however_many_others_are(monkeypatch, tmp_path):
+    """Each container that is started has namespaces of its own, and so a result of its own."""
+    monkeypatch.setattr(cache, "CACHE_FOLDERS", (str(tmp_path),))
+    ours, file = cache.fingerprint(), Path(cache.cache_file())
+    result = {"support": [7], "tested": {"landlock": {"open": {}, "failure": None}}}
+    file.write_text(json.dumps({ours: result}))
+    file.chmod(0o600)
+    for number in range(3 * cache.MOST_KEPT):
+        assert cache.SelfTest().knows("landlock")
+        newest = list(json.loads(file.read_text()).items())[-cache.MOST_KEPT :]
+        file.write_text(json.dumps(dict(newest) | {str(number): result}))
+    assert json.loads(file.read_text())[ours] == result

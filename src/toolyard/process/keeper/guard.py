@@ -4,7 +4,8 @@ A shell starts the keeper in the background and becomes the guard, so that the t
 guard is the keeper's parent and a *subreaper*: when the keeper dies, whatever it owned becomes the guard's. It sees
 the end of the application and of the keeper by handles on them, and the keeper sees the end of the guard by a pipe, so
 that each of the two ends everything when the other is gone. Whoever of them was stopped is made to go on by the end of
-its parent. An application that cleans up itself dismisses the guard by a byte on its standard input.
+its parent. An application that cleans up itself dismisses the guard by a byte on its standard input, and is told by one
+when nothing of the keeper's is left: until a process that was told of files is gone takes the kernel a while longer.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ READY_AFTER = 0.5
 """Seconds after which the guard has the time to import what it may need."""
 OWNER_PATIENCE = 10.0
 """How long an application may take to be gone once it has let go of everything."""
+ALL_ENDED = b"e"
+"""What the application is told when nothing of its keeper's is left."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
@@ -155,7 +158,16 @@ def main() -> None:
         from toolyard.process.sandbox.cleanup import clean_up
 
         clean_up(cleanup_file)
+    tell_owner()
     os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
+
+
+def tell_owner() -> None:
+    """Nothing is left to be ended, or to be put back."""
+    try:  # noqa: SIM105
+        os.write(0, ALL_ENDED)
+    except OSError:  # it is gone, or waits for our end
+        pass
 
 
 def be_quick() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper.groups import thaw
-from toolyard.process.keeper.guard import GUARD_SCRIPT
+from toolyard.process.keeper.guard import ALL_ENDED, GUARD_SCRIPT
 from toolyard.process.keeper.mounts_inside import innermost
 from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
@@ -152,6 +152,12 @@ class KeeperProcess:
         if not ended:
             await asyncio.to_thread(self.kill)
 
+    async def wait_for_guard(self) -> None:
+        """After `wait_or_kill`: the guard has nothing more to do, and is gone when this returns."""
+        if self._process.poll() is None and not await self._is_gone_within(KILL_PATIENCE):
+            await asyncio.to_thread(self.kill)
+        self._guard_input.close()
+
     def kill(self) -> None:
         """Kill the keeper and all that it owned: by its group, by its guard, and what is left by its marks."""
         self.wake()
@@ -162,25 +168,41 @@ class KeeperProcess:
         if not self._has_ended_within(KILL_PATIENCE):
             signal_all(descendants([self._process.pid]), signal.SIGKILL)
             self._has_ended_within(KILL_PATIENCE)  # not one that the kernel itself holds
+        self._guard_input.close()
         if not (self._group and self._group.can_end):
             kill_marked(first_mark(self._process.pid))
 
     async def _ends_within(self, seconds: float) -> bool:
-        """Hear of the end from the kernel, in the very moment and without a thread that would look again and again."""
-        ended: Promise[bool] = Promise()
+        """Hear of the end in the very moment: from the guard, or from the kernel if the guard was killed."""
+        heard = await self._hears_within(seconds, (self._guard_input.fileno(),))
+        return heard and (self._was_told() or await self._is_gone_within(seconds))
+
+    async def _is_gone_within(self, seconds: float) -> bool:
+        return await self._hears_within(seconds, ()) and self._process.poll() is not None
+
+    async def _hears_within(self, seconds: float, handles: tuple[int, ...]) -> bool:
+        """Whether the guard ends or one of the handles can be read, without a thread that looks again and again."""
+        heard: Promise[bool] = Promise()
         deadlines = Deadlines()
         try:
-            handle, loop = os.pidfd_open(self._process.pid), asyncio.get_running_loop()
+            handles, loop = (os.pidfd_open(self._process.pid), *handles), asyncio.get_running_loop()
         except ProcessLookupError:  # it has, and nobody waits for the children of who ignores their signals
-            return self._process.poll() is not None
-        loop.add_reader(handle, ended.set, True)
+            return True
+        for handle in handles:
+            loop.add_reader(handle, heard.set, True)
         try:
-            await ended.get_within(seconds, deadlines)
+            return bool(await heard.get_within(seconds, deadlines))
         finally:
             deadlines.rest()
-            loop.remove_reader(handle)
-            os.close(handle)
-        return self._process.poll() is not None
+            for handle in handles:
+                loop.remove_reader(handle)
+            os.close(handles[0])
+
+    def _was_told(self) -> bool:
+        """Whether the guard said that nothing is left. Nobody but the guard and we have an end of this."""
+        with contextlib.suppress(OSError):
+            return self._guard_input.recv(1, socket.MSG_DONTWAIT) == ALL_ENDED
+        return False
 
     def _has_ended_within(self, seconds: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -224,12 +246,12 @@ class KeeperProcess:
         """From now on we clean up ourselves; the guard still ends what is left of its keeper's."""
         with contextlib.suppress(OSError):
             self._guard_input.send(b"x", socket.MSG_DONTWAIT | NO_SIGNAL)
-        self._guard_input.close()
 
     def _last_words(self) -> str:
         """The last line that was printed on the way into a sandbox, by what has ended or does so now."""
         signal_all(descendants([self._process.pid]), signal.SIGKILL)
         self._process.wait()
+        self._guard_input.close()
         printed = (
             os.pread(self._stderr, 1 << 14, 0).decode(errors="replace").strip() if self._stderr is not None else ""
         )

@@ -205,15 +205,22 @@ class KeeperLink:
             if was_busy and self.sandbox:
                 self.sandbox.rest()
         self.deadlines.rest()
+        try:
+            await self._remove_what_it_needed()  # while the guard ends, which has nothing more to do
+        finally:
+            if keeper is not None:
+                await run_shielded(keeper.wait_for_guard())
+
+    def inside(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """The variables as children get them."""
+        return self._inside(self._connect(), env)
+
+    async def _remove_what_it_needed(self) -> None:
         outside, self._outside = self._outside, None
         if outside:
             outside.remove()
         if self.sandbox:
             await self.sandbox.aclose()
-
-    def inside(self, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        """The variables as children get them."""
-        return self._inside(self._connect(), env)
 
     def _inside(self, keeper: KeeperProcess, env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
         """The variables as they are true where the children are."""

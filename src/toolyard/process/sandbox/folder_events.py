@@ -28,8 +28,10 @@ CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
 WRITES = 0x2
 """And this: a file in it was written."""
 ONLY_FOLDERS, BESIDE_OTHERS = 0x01000000, 0x20000000
-FOLLOW_AT = 2
-"""Which time of looking the kernel is asked to tell: to stop it again takes longer than to look once."""
+FOLLOW_AT = 4
+"""Which time of looking the kernel is asked to tell: to stop it again takes longer than to look three times, before a
+call, after it and at the end, which is all that most applications of the command line do.
+"""
 NOT_WATCHING = -1
 EVENT = struct.Struct("iIII")
 AT_ONCE = 1 << 16

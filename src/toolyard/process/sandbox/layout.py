@@ -268,6 +268,8 @@ def guard_linked(draft: LayoutDraft, home: str) -> None:
     """In any other home: start-up files, and programs on PATH, that are links to where tools can write."""
     names = (*startup_files(home), *STARTUP_FOLDERS, *STARTUP_IF_THERE, *LINKED)
     for path in (*(os.path.join(home, name) for name in names), *linked_programs()):
+        if not os.path.lexists(path):  # nor is there anything where it leads to, and most are not there
+            continue
         real = os.path.realpath(path)
         if real != path and draft.can_write(real) and os.path.lexists(real):
             draft.guard(real)

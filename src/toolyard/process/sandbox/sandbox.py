@@ -436,7 +436,7 @@ class Sandbox:
         self._catch_up()
         moved, self._untold = self._untold, {}
         unwanted = self.layout.unwanted
-        if self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)) or at_end:
+        if at_end or self._beside_unwanted.is_look_due(lambda: folders_of(unwanted)):
             moved |= move_unwanted(unwanted)
         yield moved
         if self._nested:

@@ -25,7 +25,7 @@ JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
 REST = 100
 """How much longer than it took the next look at all folders is put off: so it costs one part in a hundred."""
-FOLLOW_AT = 2
+FOLLOW_AT = 3
 """Which look at all folders the kernel is asked to tell from: a short life is over before it would pay."""
 LOOKED_AT_LAST = frozenset(("node_modules", "__pycache__", "target", "venv", ".venv", ".tox"))
 """Folders of which there are thousands below, and seldom a repository."""

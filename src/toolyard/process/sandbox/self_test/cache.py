@@ -52,10 +52,13 @@ class SelfTest:
     def __init__(self) -> None:
         self._file = cache_file()
         self._key = fingerprint()
-        known = read(self._file).get(self._key, {})
+        found = read(self._file)
+        known = found.get(self._key, {})
         self.support = read_support(known.get("support")) or find_support()
         tested: dict[Backend, Any] = known.get("tested", {})
-        self._known = {backend: SelfTestResult(**found) for backend, found in tested.items()}
+        self._known = {backend: SelfTestResult(**result) for backend, result in tested.items()}
+        if self._known and self._key not in list(found)[-MOST_KEPT // 2 :]:
+            self._save()  # as the newest: what is used stays, however many others are found out
 
     def knows(self, backend: Backend) -> bool:
         """Whether a backend was tried already, or cannot be."""
@@ -70,7 +73,7 @@ class SelfTest:
         return self._known[backend]
 
     def _save(self) -> None:
-        others = list(read(self._file).items())[-MOST_KEPT:]
+        others = [(key, known) for key, known in read(self._file).items() if key != self._key][-MOST_KEPT:]
         found = {name: {"open": dict(one.open), "failure": one.failure} for name, one in self._known.items()}
         support = [self.support.landlock, *(self.support.bubblewrap or ())]
         known = dict(others) | {self._key: {"support": support, "tested": found}}
