@@ -82,6 +82,8 @@ class Sandbox:
         """What the guard says about files that it had to guard again."""
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
+        self._is_passing_over = False
+        """Whether it was said that not all folders are looked through."""
         self._since = 0.0
         self._span: OpenSpan | None = None
         self._guarded: dict[str, Identity] = {}
@@ -421,6 +423,15 @@ class Sandbox:
                 yield from self._nested.sweep_steps(at_end=at_end)
             finally:
                 self.common.made_repositories |= self._walk.made
+                self._say_what_is_passed_over(self._nested.passed_over)
+
+    def _say_what_is_passed_over(self, folder: str) -> None:
+        if folder and not self._is_passing_over:
+            self._is_passing_over = True
+            self.common.notes.append(
+                f"[sandbox: there are too many folders to look for repositories in {printable(folder)} and others: git "
+                "outside would obey what was made there]"
+            )
 
     def _is_alone(self) -> bool:
         """Whether no other application works in the same folders."""

@@ -78,6 +78,8 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk)
             draft.nested[git] = guard_below(draft, git)
         elif not unguarded:
             unguarded = [f"{git} and others of more than {MOST_NESTED} repositories below the workspace"]
+    if walk.passed_over:
+        unguarded.append(f"{walk.passed_over} and other folders, in which too many are to be looked through")
     draft.unguarded += unguarded
 
 

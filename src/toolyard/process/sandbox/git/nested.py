@@ -14,7 +14,7 @@ import os
 import stat
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import data_of
+from toolyard.files.plain_text import data_of, printable
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
 from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
@@ -76,6 +76,8 @@ class NestedRepositories:
         """The git folders of the repository that is being looked over."""
         self._elsewhere: list[str] = []
         self._looked_elsewhere = 0
+        self.passed_over = ""
+        """The first folder that some look came not to, because there were too many."""
 
     def listen(self, events: FolderEvents) -> None:
         """Let these tell where something comes to be, so that not all folders have to be looked at each time."""
@@ -95,6 +97,7 @@ class NestedRepositories:
         """
         for _ in self._known.look(self._closed, is_whole=at_end):
             yield {}
+        self._say_what_is_passed_over()
         for git in self._known.all():
             moved = self._disarm_or_put_aside(git)
             if git not in self._walk.known:
@@ -105,6 +108,11 @@ class NestedRepositories:
         for git in self._elsewhere:
             with contextlib.suppress(TooManyFolders):  # it is the owner's, and stays
                 yield {} if self._is_sealed(git) else self._folders.remove_links(git)
+
+    def _say_what_is_passed_over(self) -> None:
+        if self._walk.passed_over and not self.passed_over:
+            self.passed_over = self._walk.passed_over
+            log.warning("too many folders to look for repositories in %s and others", printable(self.passed_over))
 
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
