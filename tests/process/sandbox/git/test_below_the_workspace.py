@@ -15,7 +15,7 @@ import pytest
 
 from git_client import COMMON, OBEYED, Client, git, look
 from owners_git import git as owners_git
-from support import need, until
+from support import need, need_backend, until
 from toolyard.process.sandbox.git import guards, repository_walk
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES
 
@@ -249,6 +249,33 @@ async def test_where_there_are_too_many_folders_to_look_through_that_is_named(bo
     assert "there are too many folders to look for repositories" in note
     await children.sandbox.sweep_after_call()
     assert children.sandbox.take_notes() == [], "it is said once"
+
+
+@pytest.fixture
+def named(box) -> Path:
+    """A repository beside the workspace."""
+    (folder := box.home / "lib").mkdir()
+    owners_git(folder, "init", "-q", ".")
+    return folder
+
+
+async def test_in_a_folder_that_the_configuration_names_nothing_that_is_obeyed_can_be_written(box, named):
+    backend = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(backend, places={"also_writable": [str(named)]})
+    plant = "echo '[core] fsmonitor = /evil' >> .git/config; touch .git/hooks/pre-commit; echo {} > toolyard.json;"
+    await box.bash(children, f"cd {named}; {plant} git init -q sub; git -C sub config core.fsmonitor /evil; touch work")
+    moved = await children.sandbox.sweep_after_call()
+    assert sorted(moved) == [f"{named}/sub/.git/config", f"{named}/toolyard.json"]
+    assert "evil" not in (named / ".git/config").read_text()
+    assert not (named / ".git/hooks/pre-commit").exists()
+    assert (named / "work").exists()
+
+
+async def test_a_git_folder_that_is_named_itself_can_be_written(box, named):
+    backend = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(backend, places={"also_writable": [str(named), f"{named}/.git"]})
+    await box.bash(children, f"touch {named}/.git/made")
+    assert (named / ".git/made").exists()
 
 
 async def test_the_owner_can_remove_one_while_something_runs(box, scene):

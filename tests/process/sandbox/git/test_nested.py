@@ -200,6 +200,13 @@ def test_a_change_in_a_place_that_was_looked_at_is_noticed(work):
         "[remote \"x\"]\n\tpartialclonefilter = blob:none\n",
         "[extensions]\n\tpartialclone = x\n",
         "[core.x]\n\tbare = false\n",
+        "[remote \"x\"]\n\turl = /elsewhere/x.git\n",
+        "[remote \"x\"]\n\turl = file:///elsewhere/x.git\n",
+        "[remote \"x\"]\n\turl = file:///w/%2e%2e/x.git\n",
+        "[remote \"x\"]\n\tpushurl = ../../elsewhere\n",
+        "[submodule \"x\"]\n\turl = /elsewhere/x.git\n",
+        "[branch \"x\"]\n\tremote = /elsewhere/x.git\n",
+        "[branch \"x\"]\n\tpushremote = ../elsewhere\n",
         "[core] bare = false\n",
         "\0",
     ],
@@ -258,6 +265,33 @@ def test_as_long_as_the_kernel_tells_all_folders_are_looked_at_once_in_a_while_o
     all_of(known)
     assert known.looks == looks + 1
     events.close()
+
+
+def test_addresses_of_other_machines_and_of_folders_that_are_looked_over_stay():
+    for url in ("https://example.com/x.git", "git@example.com:x.git", "/w/x.git", "file:///w/x.git"):
+        assert plain_part(f'[remote "x"]\n\turl = {url}\n', "/w/.git", ["/w"]) is None
+
+
+@pytest.mark.parametrize("folder", ["remotes", "branches"])
+def test_addresses_of_the_first_years_of_git_are_put_aside(work, folder):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, f"git init -q sub; mkdir -p sub/.git/{folder}; echo URL: /elsewhere > sub/.git/{folder}/origin")
+    assert list(nested.sweep()) == [str(work / "sub/.git" / folder)]
+
+
+@pytest.mark.parametrize(
+    "target", ["{caches}/1/docs", "{caches}", "up/caches/1/docs", "/proc/self/cwd/../caches/1", "../caches/none/yet"]
+)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_links_to_where_nobody_looks_are_removed_and_others_stay(work, target, at_end):
+    caches = work.parent / "caches"
+    (caches / "1/docs").mkdir(parents=True)
+    (work / "up").symlink_to("..")
+    nested = NestedRepositories([str(work)], time.time(), walk=RepositoryWalk(caches=str(caches)))
+    run(work, f"ln -s {target.format(caches=caches)} docs; mkdir src; ln -s ../src src/other; ln -s /usr system")
+    assert list(nested.sweep(at_end=at_end)) == [str(work / "docs")]
+    assert not os.path.lexists(work / "docs")
+    assert [os.path.islink(work / name) for name in ("up", "src/other", "system")] == [True] * 3
 
 
 def folders_of_the_owner(work, number: int) -> None:

@@ -16,7 +16,7 @@ import stat
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_of, printable
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
-from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders
+from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders, remove_link
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
@@ -33,6 +33,8 @@ log = logging.getLogger("toolyard.sandbox")
 TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 CONFIGS = ("config", "config.worktree")
+OLD_ADDRESSES = ("remotes", "branches")
+"""Folders of files that name addresses of remotes, which git still obeys and has long ceased to write."""
 DEEPEST_POINTER = 4
 LONGEST_CONFIG = 1 << 14
 """Bytes of a configuration that is looked over; git writes far less by itself."""
@@ -151,7 +153,7 @@ class NestedRepositories:
         if self._is_sealed(git):
             return {}
         if not self._is_ours(git):
-            return self._put_aside(named) if os.path.islink(named) else {}
+            return self._cut_off(named) if os.path.islink(named) else {}
         moved = self._folders.remove_links(git) if os.path.isdir(git) else {}
         self._name_real_objects(git)
         if depth > DEEPEST_POINTER or git in self._spared:
@@ -162,6 +164,12 @@ class NestedRepositories:
         for folder in (git, *self._folders.repositories(git)):
             moved |= self._disarm_folder(folder, depth)
         return moved
+
+    def _cut_off(self, link: str) -> dict[str, str]:
+        """A link to where nobody looks: by another name only git is kept from following it."""
+        if is_repository_of_its_own(link):
+            return self._put_aside(link)
+        return remove_link(link) if self._is_new(link) else {}
 
     def _disarm_folder(self, git: str, depth: int) -> dict[str, str]:
         """What git would obey in one folder that it takes for a repository."""
@@ -174,6 +182,9 @@ class NestedRepositories:
             moved |= self._follow(common, os.path.join(git, target), depth)
         for name in CONFIGS:
             moved |= self._disarm_config(git, name)
+        for name in OLD_ADDRESSES:
+            if names_in(os.path.join(git, name)):
+                moved |= self._put_aside(os.path.join(git, name))
         return moved | self._disarm_hooks(git)
 
     def _name_real_objects(self, git: str) -> None:

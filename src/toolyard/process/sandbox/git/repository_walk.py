@@ -7,6 +7,7 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER
 from toolyard.process.sandbox.git.inside_repository import is_like_git
 from toolyard.process.sandbox.mount_points import listing
@@ -38,9 +39,13 @@ LOOKED_AT_LAST = frozenset(("node_modules", "__pycache__", "target", "venv", ".v
 class RepositoryWalk:
     """Looks through folders, shallow ones first, up to a number of them."""
 
-    def __init__(self, made: Collection[str] = ()) -> None:
-        """`made` is what came to be while sandboxes of the same application lasted."""
+    def __init__(self, made: Collection[str] = (), caches: str = "") -> None:
+        """`made` is what came to be while sandboxes of the same application lasted.
+
+        In `caches` tools can write what lasts, and nobody looks: no link may lead there.
+        """
         self.made = set(made)
+        self.caches = caches
         self.known: set[str] = set()
         """What was there when this sandbox was built."""
         self.passed_over = ""
@@ -92,17 +97,28 @@ class RepositoryWalk:
                 return seen[1]
             listed = listing(folder)
         except OSError:
-            return FolderContents((), (), (), 0)
+            return FolderContents((), (), (), (), 0)
         below = [name for name, is_folder in listed.items() if is_folder and name != ".git"]
         found = FolderContents(
             [f"{folder}/{name}" for name in below if name not in LOOKED_AT_LAST],
             [f"{folder}/{name}" for name in below if name in LOOKED_AT_LAST],
             [*([f"{folder}/.git"] if ".git" in listed else ()), *([folder] if is_like_git(listed.keys()) else ())],
+            [path for name, kind in listed.items() if kind is None and self._leads_away(path := f"{folder}/{name}")],
             changed,
         )
         if len(self._seen) < MOST_FOLDERS or folder in self._seen:
             self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, found)
         return found
+
+    def _leads_away(self, link: str) -> bool:
+        """Whether a link leads to the caches, or may do so for another process than ours."""
+        if not self.caches:
+            return False
+        try:
+            named = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
+        except OSError:
+            return False
+        return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
 
 
 def is_changed(folder: str, since: int | None) -> bool:
@@ -114,12 +130,19 @@ def is_changed(folder: str, since: int | None) -> bool:
 
 
 class FolderContents(NamedTuple):
-    """The folders in a folder, those that are looked at last, and the repositories there; and when it was changed."""
+    """The folders in a folder, those that are looked at last, the repositories there, and links to where nobody looks;
+    and when it was changed."""
 
     below: Sequence[str]
     late: Sequence[str]
     repositories: Sequence[str]
+    links: Sequence[str]
     changed: int
+
+    @property
+    def unsafe(self) -> Sequence[str]:
+        """What a sweep has to look over."""
+        return [*self.repositories, *self.links] if self.links else self.repositories
 
 
 class KnownRepositories:
@@ -195,8 +218,8 @@ class KnownRepositories:
         for root in self._roots:
             can_tell = can_tell and self._follow(root) is not None
         for folder, found in self._walk.folders(self._roots, closed, since=self._since, at_end=at_end):
-            if found.repositories:
-                self._found[folder] = found.repositories
+            if found.unsafe:
+                self._found[folder] = found.unsafe
             # Before it is looked at itself, which comes later: nothing can be made there in between unheard.
             for below in (*found.below, *found.late) if can_tell else ():
                 can_tell = can_tell and self._follow(below) is not None
@@ -221,8 +244,8 @@ class KnownRepositories:
                     break
                 continue
             found = self._walk.look(folder, is_told=True)
-            if found.repositories:
-                self._found[folder] = found.repositories
+            if found.unsafe:
+                self._found[folder] = found.unsafe
             for below in (*found.below, *found.late):
                 if below not in closed and self._follow(below) is not False:
                     waiting.append(below)
