@@ -131,6 +131,22 @@ async def test_E05_a_configuration_that_was_planted_is_not_obeyed_whoever_change
             assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]
 
 
+@pytest.mark.usefixtures("places")
+async def test_E05_nor_is_one_in_the_cache_of_packages_or_in_a_folder_that_may_be_written(yard, tmp_path):
+    (beside := tmp_path / "beside").mkdir()
+    yard.config("shell:command", sandbox={"writable": [str(beside)]})
+    async with yard.open(yard.folder / "toolyard.json") as app:
+        planted = """mkdir $to/sub; echo '{"sandbox": {"mode": "off"}}' > $to/sub/toolyard.json; echo $to"""
+        for to in ('"$(dirname "$PIP_CACHE_DIR")"', f"'{beside}'"):
+            result = await app.call_tool("shell", {"command": f"to={to}; {planted}"})
+            assert result.ok
+    caches = Path(os.environ["XDG_CACHE_HOME"]) if "XDG_CACHE_HOME" in os.environ else Path.home() / ".cache"
+    (cached,) = (caches / "toolyard/sandboxes").glob("*/sub/toolyard.json")
+    for file in (cached, beside / "sub/toolyard.json"):
+        async with yard.open(file) as app:
+            assert [one["type"] for one in app.get_config_errors()] == ["config_not_accepted"]
+
+
 async def test_E05_whatever_a_killed_application_left_is_ended_before_anything_is_obeyed(yard):
     span = OpenSpan([str(yard.folder)], {})
     record = CleanupRecord(str(yard.folder / "gone"))

@@ -17,6 +17,7 @@ from toolyard.files.user_folders import records, records_folder
 from toolyard.process.keeper.groups import kill_groups, members, remove_groups, with_belonging
 from toolyard.process.private_folders import claimed_alone, remove_if_unclaimed
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 from toolyard.process.sandbox.mount_points import move_unwanted, remove_unused
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def disarm_repositories(left: Mapping[str, Any]) -> None:
         left.get("guarded", {}),
         repositories=[git for git, *_ in left.get("repositories", {}).get("places", ())],
         sealed=left.get("sealed", ()),
+        walk=RepositoryWalk(caches=left.get("caches", "")),
     ).sweep(at_end=True)
 
 

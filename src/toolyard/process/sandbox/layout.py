@@ -18,6 +18,8 @@ from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.cleanup import mount_points_of_others
 from toolyard.process.sandbox.draft import Access, LayoutDraft, between, nearest, parts_of
 from toolyard.process.sandbox.git.guards import guard_nested, guard_repository
+from toolyard.process.sandbox.git.inside_repository import is_like_git
+from toolyard.process.sandbox.git.submodules import entries_of
 from toolyard.process.sandbox.mount_points import SOCKET
 from toolyard.process.sandbox.named_secrets import named_secrets
 from toolyard.process.sandbox.project_files import guard_or_move, guard_project
@@ -187,6 +189,8 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     draft.add("hidden", paths.also_hidden)
     draft.add("read", paths.also_readable)
     draft.add("write", paths.also_writable)
+    for folder in named_folders(paths):
+        guard_project(draft, folder)
     for path in paths.made:
         os.makedirs(path, exist_ok=True)
     draft.add("write", paths.made)
@@ -205,7 +209,7 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     for path in (*unseen, *filter(draft.can_write, draft.guards.keys() & set(secrets))):
         draft.hide(path)
     if walk:
-        guard_nested(draft, workspace_roots(paths.workspace), walk)
+        guard_nested(draft, workspace_roots(paths.workspace), walk, named_folders(paths))
     draft.settle()
     draft.add("read", paths.shown)
     rules = tidy(draft.rules)
@@ -235,6 +239,23 @@ def add_workspace(draft: LayoutDraft, folders: Iterable[str]) -> None:
     for root in roots:
         guard_repository(draft, root)
         guard_project(draft, root)
+
+
+def named_folders(paths: SandboxPaths) -> list[str]:
+    """Folders beside the workspace that the configuration lets tools write: what is obeyed there is guarded as well.
+
+    But not if it is a git folder, or a part of one, that is named itself.
+    """
+    if not paths.also_writable:
+        return []
+    workspace = workspace_roots(paths.workspace)
+    return [
+        folder
+        for folder in workspace_roots(paths.also_writable)
+        if not any(is_inside(folder, root) for root in workspace)
+        and ".git" not in parts_of(folder)
+        and not is_like_git(entries_of(folder))
+    ]
 
 
 def workspace_roots(folders: Iterable[str]) -> list[str]:

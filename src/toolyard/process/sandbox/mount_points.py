@@ -225,15 +225,22 @@ def folder_itself(path: str) -> Iterator[int]:
         os.close(fd)
 
 
-def listing(folder: str) -> dict[str, bool]:
-    """The names in a folder, and whether each is one itself; also where somebody inside took our right to look."""
+def listing(folder: str) -> dict[str, bool | None]:
+    """The names in a folder, and whether each is one itself, None for a link.
+
+    Also where somebody inside took our right to look.
+    """
     try:
         with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            return {entry.name: kind_of(entry) for entry in entries}
     except PermissionError:
         # A handle that is only for going on from there cannot be listed itself.
         with folder_itself(folder) as opened, writable(opened), os.scandir(f"/proc/self/fd/{opened}") as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            return {entry.name: kind_of(entry) for entry in entries}
+
+
+def kind_of(entry: os.DirEntry[str]) -> bool | None:
+    return None if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
 
 
 def step_even_if_closed(name: str, folder: int) -> int:

@@ -33,7 +33,7 @@ from toolyard.process.sandbox.git.inside_repository import described
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
-from toolyard.process.sandbox.layout import lay_out
+from toolyard.process.sandbox.layout import lay_out, named_folders
 from toolyard.process.sandbox.mount_points import MountPoints, move_unwanted
 from toolyard.process.sandbox.network.connections import Connections
 from toolyard.process.sandbox.packages.caches import make_cache_folder
@@ -85,6 +85,8 @@ class Sandbox:
         """What the guard says about files that it had to guard again."""
         self._limits: SandboxLimits | None = None
         self._nested: NestedRepositories | None = None
+        self._is_passing_over = False
+        """Whether it was said that not all folders are looked through."""
         self._since = 0.0
         self._span: OpenSpan | None = None
         self._guarded: dict[str, Identity] = {}
@@ -118,7 +120,7 @@ class Sandbox:
         if self._layout is None:
             if self.paths.caches:
                 make_cache_folder(self.paths.caches)
-            self._walk = RepositoryWalk(self.common.made_repositories)
+            self._walk = RepositoryWalk(self.common.made_repositories, self._all_caches())
             self._layout = self._new_layout()
         return self._layout
 
@@ -357,6 +359,8 @@ class Sandbox:
     def begin(self) -> None:
         """Something starts inside: from now on it may change what it can write."""
         if self._span is None and (folders := self._worked_in()):
+            if os.path.isdir(self.paths.caches) and self._can_write(self.paths.caches):
+                folders.append(os.path.realpath(self.paths.caches))
             with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
                 self._span = OpenSpan(folders, self._guarded)
                 self._write_cleanup_file()
@@ -444,6 +448,15 @@ class Sandbox:
                 yield from self._nested.sweep_steps(at_end=at_end)
             finally:
                 self.common.made_repositories |= self._walk.made
+                self._say_what_is_passed_over(self._nested.passed_over)
+
+    def _say_what_is_passed_over(self, folder: str) -> None:
+        if folder and not self._is_passing_over:
+            self._is_passing_over = True
+            self.common.notes.append(
+                f"[sandbox: there are too many folders to look for repositories in {printable(folder)} and others: git "
+                "outside would obey what was made there]"
+            )
 
     def _is_alone(self) -> bool:
         """Whether no other application works in the same folders."""
@@ -572,6 +585,7 @@ class Sandbox:
                 "groups": self.group.paths(),
                 "common": self.common.places(),
                 "workspace": worked_in,
+                "caches": self._all_caches(),
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
                 "own_pids": self.choose().backend == "bubblewrap-pids",
@@ -598,5 +612,10 @@ class Sandbox:
         return sorted(self.layout.sealed().intersection(self._guarded))
 
     def _worked_in(self) -> list[str]:
-        """The folders of the workspace that can be written."""
-        return [real for path in self.paths.workspace if self.layout.access(real := os.path.realpath(path)) == "write"]
+        """The folders that can be written, of the workspace and of those that the configuration names beside it."""
+        folders = [*map(os.path.realpath, self.paths.workspace), *named_folders(self.paths)]
+        return [real for real in folders if self.layout.access(real) == "write"]
+
+    def _all_caches(self) -> str:
+        """The folder with the caches of all workspaces."""
+        return os.path.realpath(os.path.dirname(self.paths.caches)) if self.paths.caches else ""

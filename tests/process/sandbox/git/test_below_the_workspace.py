@@ -15,8 +15,8 @@ import pytest
 
 from git_client import COMMON, OBEYED, Client, git, look
 from owners_git import git as owners_git
-from support import need, until
-from toolyard.process.sandbox.git import guards
+from support import need, need_backend, until
+from toolyard.process.sandbox.git import guards, repository_walk
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES
 
 pytestmark = pytest.mark.anyio
@@ -222,6 +222,60 @@ async def test_what_is_beyond_all_numbers_is_named(box, scene, monkeypatch):
     (named,) = sandbox.layout.unguarded
     assert named == f"{scene}/deep/er/repository/.git and others of more than 5 repositories below the workspace"
     assert sandbox.keeps == "partly"
+
+
+async def test_one_in_a_deep_folder_is_guarded_however_many_folders_there_are(box, scene):
+    for number in range(5_500):
+        (scene / "many" / str(number // 100) / str(number)).mkdir(parents=True)
+    deep = scene / "z/y/x/w/v/own"
+    deep.mkdir(parents=True)
+    owners_git(deep, "init", "-q", ".")
+    children = box.mounts()
+    await box.bash(children, f"echo '[core] fsmonitor = /evil' >> {deep}/.git/config")
+    assert "evil" not in (deep / ".git/config").read_text()
+    assert children.sandbox.layout.unguarded == []
+
+
+async def test_where_there_are_too_many_folders_to_look_through_that_is_named(box, scene, monkeypatch):
+    monkeypatch.setattr(repository_walk, "MOST_FOLDERS", 3)
+    children = box.mounts()
+    (named,) = children.sandbox.layout.unguarded
+    assert named.startswith(f"{scene}/")
+    assert named.endswith(" and other folders, in which too many are to be looked through")
+    assert children.sandbox.keeps == "partly"
+    await box.bash(children, "true")
+    await children.sandbox.sweep_after_call()
+    (note,) = children.sandbox.take_notes()
+    assert "there are too many folders to look for repositories" in note
+    await children.sandbox.sweep_after_call()
+    assert children.sandbox.take_notes() == [], "it is said once"
+
+
+@pytest.fixture
+def named(box) -> Path:
+    """A repository beside the workspace."""
+    (folder := box.home / "lib").mkdir()
+    owners_git(folder, "init", "-q", ".")
+    return folder
+
+
+async def test_in_a_folder_that_the_configuration_names_nothing_that_is_obeyed_can_be_written(box, named):
+    backend = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(backend, places={"also_writable": [str(named)]})
+    plant = "echo '[core] fsmonitor = /evil' >> .git/config; touch .git/hooks/pre-commit; echo {} > toolyard.json;"
+    await box.bash(children, f"cd {named}; {plant} git init -q sub; git -C sub config core.fsmonitor /evil; touch work")
+    moved = await children.sandbox.sweep_after_call()
+    assert sorted(moved) == [f"{named}/sub/.git/config", f"{named}/toolyard.json"]
+    assert "evil" not in (named / ".git/config").read_text()
+    assert not (named / ".git/hooks/pre-commit").exists()
+    assert (named / "work").exists()
+
+
+async def test_a_git_folder_that_is_named_itself_can_be_written(box, named):
+    backend = need_backend("bubblewrap", "bubblewrap-pids")
+    children = box.children(backend, places={"also_writable": [str(named), f"{named}/.git"]})
+    await box.bash(children, f"touch {named}/.git/made")
+    assert (named / ".git/made").exists()
 
 
 async def test_the_owner_can_remove_one_while_something_runs(box, scene):

@@ -12,7 +12,7 @@ import pytest
 from support import need
 from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER, FolderEvents
 from toolyard.process.sandbox.git import links, repository_walk
-from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.nested import TICK, NestedRepositories
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.watch import identity_of
@@ -200,6 +200,13 @@ def test_a_change_in_a_place_that_was_looked_at_is_noticed(work):
         "[remote \"x\"]\n\tpartialclonefilter = blob:none\n",
         "[extensions]\n\tpartialclone = x\n",
         "[core.x]\n\tbare = false\n",
+        "[remote \"x\"]\n\turl = /elsewhere/x.git\n",
+        "[remote \"x\"]\n\turl = file:///elsewhere/x.git\n",
+        "[remote \"x\"]\n\turl = file:///w/%2e%2e/x.git\n",
+        "[remote \"x\"]\n\tpushurl = ../../elsewhere\n",
+        "[submodule \"x\"]\n\turl = /elsewhere/x.git\n",
+        "[branch \"x\"]\n\tremote = /elsewhere/x.git\n",
+        "[branch \"x\"]\n\tpushremote = ../elsewhere\n",
         "[core] bare = false\n",
         "\0",
     ],
@@ -320,4 +327,89 @@ def test_as_long_as_the_kernel_tells_all_folders_are_looked_at_once_in_a_while_o
     now[0] += LOOK_ANYWAY_AFTER
     all_of(known)
     assert known.looks == looks + 1
+    events.close()
+
+
+def test_addresses_of_other_machines_and_of_folders_that_are_looked_over_stay():
+    for url in ("https://example.com/x.git", "git@example.com:x.git", "/w/x.git", "file:///w/x.git"):
+        assert plain_part(f'[remote "x"]\n\turl = {url}\n', "/w/.git", ["/w"]) is None
+
+
+@pytest.mark.parametrize("folder", ["remotes", "branches"])
+def test_addresses_of_the_first_years_of_git_are_put_aside(work, folder):
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, f"git init -q sub; mkdir -p sub/.git/{folder}; echo URL: /elsewhere > sub/.git/{folder}/origin")
+    assert list(nested.sweep()) == [str(work / "sub/.git" / folder)]
+
+
+@pytest.mark.parametrize(
+    "target", ["{caches}/1/docs", "{caches}", "up/caches/1/docs", "/proc/self/cwd/../caches/1", "../caches/none/yet"]
+)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_links_to_where_nobody_looks_are_removed_and_others_stay(work, target, at_end):
+    caches = work.parent / "caches"
+    (caches / "1/docs").mkdir(parents=True)
+    (work / "up").symlink_to("..")
+    nested = NestedRepositories([str(work)], time.time(), walk=RepositoryWalk(caches=str(caches)))
+    run(work, f"ln -s {target.format(caches=caches)} docs; mkdir src; ln -s ../src src/other; ln -s /usr system")
+    assert list(nested.sweep(at_end=at_end)) == [str(work / "docs")]
+    assert not os.path.lexists(work / "docs")
+    assert [os.path.islink(work / name) for name in ("up", "src/other", "system")] == [True] * 3
+
+
+def folders_of_the_owner(work, number: int) -> None:
+    for one in range(number):
+        (work / "a" / str(one // 100) / str(one)).mkdir(parents=True)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_in_a_workspace_of_many_folders_a_repository_in_a_deep_one_is_disarmed(work, at_end):
+    folders_of_the_owner(work, 5_500)
+    (work / "z/y/x/w/v").mkdir(parents=True)
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "git init -q z/y/x/w/v/new; git -C z/y/x/w/v/new config core.fsmonitor $EVIL")
+    assert list(nested.sweep(at_end=at_end)) == [str(work / "z/y/x/w/v/new/.git/config")]
+    assert not nested.passed_over
+
+
+def test_neither_folders_that_changed_nor_others_hide_the_rest(work, monkeypatch):
+    """Beyond a number of either kind, those of the other are looked at, and it is said that some were passed over."""
+    monkeypatch.setattr(repository_walk, "MOST_FOLDERS", 50)
+    folders_of_the_owner(work, 40)
+    (work / "z").mkdir()
+    since = max(folder.stat().st_ctime_ns for folder in (work, *work.rglob("*"))) + 1
+    run(work, "mkdir n; for one in {1..60}; do mkdir n/$one; done")
+    walk = RepositoryWalk()
+    seen = {folder for folder, _ in walk.folders([str(work)], since=since)}
+    assert {str(path) for path in (work / "a").rglob("*")} <= seen
+    assert walk.passed_over.startswith(str(work / "n"))
+    run(work, "rm -r n; mkdir b; cd b; git init -q --bare ../z/new")
+    monkeypatch.setattr(repository_walk, "MOST_FOLDERS", 20)
+    seen = {folder for folder, _ in walk.folders([str(work)], since=since)}
+    assert str(work / "z/new") in seen
+    assert walk.passed_over.startswith(str(work / "a"))
+
+
+def test_what_no_look_came_to_is_said_and_looked_at_in_the_end(work, monkeypatch, caplog):
+    monkeypatch.setattr(repository_walk, "MOST_FOLDERS", 20)
+    folders_of_the_owner(work, 30)
+    (work / "z/y/x/w/v").mkdir(parents=True)
+    time.sleep(2 * TICK)  # what is made later is newer, beyond doubt
+    nested = NestedRepositories([str(work)], time.time())
+    run(work, "git init -q z/y/x/w/v/new; git -C z/y/x/w/v/new config core.fsmonitor $EVIL")
+    assert nested.sweep() == {}
+    assert nested.passed_over.startswith(str(work))
+    assert "too many folders" in caplog.text
+    assert list(nested.sweep(at_end=True)) == [str(work / "z/y/x/w/v/new/.git/config")]
+
+
+def test_where_the_kernel_tells_of_no_more_all_folders_are_looked_at_at_once(work, monkeypatch):
+    known, events = KnownRepositories(RepositoryWalk(), [str(work)], 0), FolderEvents()
+    known.listen(events)
+    for _ in range(repository_walk.FOLLOW_AT):
+        all_of(known)
+    run(work, "mkdir -p 1/2/3/4; git init -q 1/2/3/4")
+    events.hear()
+    monkeypatch.setattr(repository_walk, "MOST_FOLLOWED", 3)
+    assert all_of(known) == [str(work / "1/2/3/4/.git")]
     events.close()

@@ -58,8 +58,10 @@ def is_new(git: str) -> bool:
     return is_empty_repository(git) or entries_of(git) in ([], ["objects"])
 
 
-def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk) -> None:
+def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk, named: Sequence[str] = ()) -> None:
     """Repositories in folders below a workspace, which git outside obeys as well: their owner's editor may be there.
+
+    So they are in further folders that are named. A git folder that can be written because it is named itself stays so.
 
     A pointer can only be read; so can a repository that is made up otherwise than usual, and those beyond a number.
     What was made inside can still be moved and removed there, as long as the same application runs.
@@ -68,16 +70,19 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk)
     writable = [path for path, access in draft.rules.items() if access == "write"]
     closed = {path for path in draft.guards if not any(is_inside(inner, path) for inner in writable)}
     unguarded: list[str] = []
-    for git in walk.repositories(roots, closed, with_late=False):
+    for git in walk.repositories([*roots, *named], closed, with_late=False):
         walk.known.add(git)
         is_room = os.path.basename(git) == ".git" and is_new(git)
         is_made = git in walk.made and os.path.dirname(git) not in draft.submodules
-        if git in known or is_room or is_made or not draft.can_write(git):
+        is_named = draft.rules.get(git) == "write"
+        if git in known or is_room or is_made or is_named or not draft.can_write(git):
             continue
         if len(draft.nested) < MOST_NESTED:
             draft.nested[git] = guard_below(draft, git)
         elif not unguarded:
             unguarded = [f"{git} and others of more than {MOST_NESTED} repositories below the workspace"]
+    if walk.passed_over:
+        unguarded.append(f"{walk.passed_over} and other folders, in which too many are to be looked through")
     draft.unguarded += unguarded
 
 

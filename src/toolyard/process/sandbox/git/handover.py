@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.process.sandbox.git.git_files import PACKED, GitFiles
 from toolyard.process.sandbox.git.refs import packed_in
-from toolyard.process.sandbox.git.settings import GitSetting, edited, is_one_line, settings_in
+from toolyard.process.sandbox.git.settings import GitSetting, edited, is_address, is_one_line, settings_in
 from toolyard.process.sandbox.watch import stamp
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
 """Of a remote or a branch."""
 BRANCH = rf"refs/heads/{NAME}"
 REFSPEC = r"\+?refs/(?:heads|tags)/[A-Za-z0-9_./*-]+:refs/(?:remotes|tags)/[A-Za-z0-9_./*-]+"
-ADDRESS = r"""(?x)(?: (?:https?|ssh|git)://(?!-)
-    | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]|//) )
-    [A-Za-z0-9_.~%@:/+-]+"""
 OF_A_NEW_REPOSITORY = {
     ("core", "repositoryformatversion"): ("0", "1"),
     ("core", "filemode"): ("true", "false"),
@@ -121,14 +118,14 @@ class ConfigHandover:
                 return len(value) < 200
             case ("remote", str(remote), "url"):
                 is_known = any((each.section, each.subsection) == ("remote", remote) for each in owners)
-                return bool(re.fullmatch(NAME, remote)) and not is_known and self._is_address(value)
+                return bool(re.fullmatch(NAME, remote)) and not is_known and is_address(value)
             case ("remote", str(remote), "fetch"):
                 has_address = any(self._is_address_of(each, remote, owners) for each in inside)
                 is_free = not self._is_owners("remote", remote, owners)
                 return bool(re.fullmatch(NAME, remote) and re.fullmatch(REFSPEC, value)) and has_address and is_free
             case ("submodule", str(name), "url"):
                 is_free = not self._is_owners("submodule", name, owners)
-                return bool(re.fullmatch(NAME, name)) and is_free and self._is_address(value)
+                return bool(re.fullmatch(NAME, name)) and is_free and is_address(value)
             case ("submodule", str(name), "active"):
                 return bool(re.fullmatch(NAME, name)) and value in ("true", "false")
             case ("branch", str(branch), _) if self._is_owners("branch", branch, owners):
@@ -170,14 +167,7 @@ class ConfigHandover:
         """Whether a setting is the address of a remote that the owner has, or will have."""
         if (one.section, one.subsection, one.name) != ("remote", remote, "url"):
             return False
-        return one in owners or self._is_address(one.value or "")
-
-    def _is_address(self, value: str) -> bool:
-        """Whether an address is one of another machine, and names no program.
-
-        In a folder of this one git outside would run the hooks of whoever can write there.
-        """
-        return "::" not in value and not value.startswith("-") and bool(re.fullmatch(ADDRESS, value))
+        return one in owners or is_address(one.value or "")
 
     def _is_of_no_use_outside(self, one: GitSetting) -> bool:
         """Whether git writes a setting by itself, so that nobody misses it."""

@@ -48,12 +48,7 @@ class GitFolderWalk:
         """Remove links and pipes that tools made; tells of each that it was, and where it led."""
         removed: dict[str, str] = {}
         for link in [link for _, part in self._parts(git) for link in part.links]:
-            folder, name = os.path.split(link)
-            with contextlib.suppress(OSError), folder_itself(folder) as opened, writable(opened):
-                is_link = stat.S_ISLNK(os.lstat(name, dir_fd=opened).st_mode)
-                what = f"a link to {os.readlink(name, dir_fd=opened)}" if is_link else "a pipe"
-                os.unlink(name, dir_fd=opened)
-                removed[link] = f"removed: it was {what}"
+            removed |= remove_link(link)
         return removed
 
     def repositories(self, git: str) -> list[str]:
@@ -91,6 +86,17 @@ class GitFolderWalk:
         if not part.links and time.time_ns() - changed > JUST_NOW:
             self._seen[folder] = changed, part
         return part
+
+
+def remove_link(link: str) -> dict[str, str]:
+    """Remove a link or a pipe; tells that it was, and where it led."""
+    folder, name = os.path.split(link)
+    with contextlib.suppress(OSError), folder_itself(folder) as opened, writable(opened):
+        is_link = stat.S_ISLNK(os.lstat(name, dir_fd=opened).st_mode)
+        what = f"a link to {os.readlink(name, dir_fd=opened)}" if is_link else "a pipe"
+        os.unlink(name, dir_fd=opened)
+        return {link: f"removed: it was {what}"}
+    return {}
 
 
 def is_link_or_pipe(path: str) -> bool:

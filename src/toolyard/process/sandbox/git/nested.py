@@ -14,9 +14,9 @@ import os
 import stat
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import data_of
+from toolyard.files.plain_text import data_of, printable
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
-from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders
+from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders, remove_link
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
@@ -33,6 +33,8 @@ log = logging.getLogger("toolyard.sandbox")
 TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 CONFIGS = ("config", "config.worktree")
+OLD_ADDRESSES = ("remotes", "branches")
+"""Folders of files that name addresses of remotes, which git still obeys and has long ceased to write."""
 DEEPEST_POINTER = 4
 LONGEST_CONFIG = 1 << 14
 """Bytes of a configuration that is looked over; git writes far less by itself."""
@@ -76,6 +78,8 @@ class NestedRepositories:
         """The git folders of the repository that is being looked over."""
         self._elsewhere: list[str] = []
         self._looked_elsewhere = 0
+        self.passed_over = ""
+        """The first folder that some look came not to, because there were too many."""
 
     def listen(self, events: FolderEvents) -> None:
         """Let these tell where something comes to be, so that not all folders have to be looked at each time."""
@@ -95,6 +99,7 @@ class NestedRepositories:
         """
         for _ in self._known.look(self._closed, is_whole=at_end):
             yield {}
+        self._say_what_is_passed_over()
         for git in self._known.all():
             moved = self._disarm_or_put_aside(git)
             if git not in self._walk.known:
@@ -115,6 +120,11 @@ class NestedRepositories:
         if known.is_look_due() or self._looked_elsewhere != known.looks:
             return False
         return all(map(self._is_closed, known.all())) and all(map(self._is_sealed, self._elsewhere))
+
+    def _say_what_is_passed_over(self) -> None:
+        if self._walk.passed_over and not self.passed_over:
+            self.passed_over = self._walk.passed_over
+            log.warning("too many folders to look for repositories in %s and others", printable(self.passed_over))
 
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
@@ -163,7 +173,7 @@ class NestedRepositories:
         if self._is_sealed(git):
             return {}
         if not self._is_ours(git):
-            return self._put_aside(named) if os.path.islink(named) else {}
+            return self._cut_off(named) if os.path.islink(named) else {}
         moved = self._folders.remove_links(git) if os.path.isdir(git) else {}
         self._name_real_objects(git)
         if depth > DEEPEST_POINTER or git in self._spared:
@@ -174,6 +184,12 @@ class NestedRepositories:
         for folder in (git, *self._folders.repositories(git)):
             moved |= self._disarm_folder(folder, depth)
         return moved
+
+    def _cut_off(self, link: str) -> dict[str, str]:
+        """A link to where nobody looks: by another name only git is kept from following it."""
+        if is_repository_of_its_own(link):
+            return self._put_aside(link)
+        return remove_link(link) if self._is_new(link) else {}
 
     def _disarm_folder(self, git: str, depth: int) -> dict[str, str]:
         """What git would obey in one folder that it takes for a repository."""
@@ -186,6 +202,9 @@ class NestedRepositories:
             moved |= self._follow(common, os.path.join(git, target), depth)
         for name in CONFIGS:
             moved |= self._disarm_config(git, name)
+        for name in OLD_ADDRESSES:
+            if names_in(os.path.join(git, name)):
+                moved |= self._put_aside(os.path.join(git, name))
         return moved | self._disarm_hooks(git)
 
     def _name_real_objects(self, git: str) -> None:

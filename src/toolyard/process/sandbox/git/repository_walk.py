@@ -7,6 +7,7 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER
 from toolyard.process.sandbox.git.inside_repository import is_like_git
 from toolyard.process.sandbox.mount_points import listing
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from toolyard.process.sandbox.folder_events import FolderEvents
 
 
-MOST_FOLDERS = 5000
-MOST_NEW = 100_000
-"""The most folders that tools made or changed: these do not count among the others, so that they can hide none."""
+MOST_FOLDERS = 200_000
+"""The most folders that are looked through, of those that changed and of all others: neither can hide any of the rest.
+What is beyond is not passed over in silence."""
+MOST_AT_END, MOST_NEW_AT_END = 1_000_000, 10_000_000
+"""The same at the end, when nobody is left who could make more, and nobody will look again."""
+MOST_FOLLOWED = 50_000
+"""The most folders that the kernel is asked to tell of: it has a number of them for all programs of a user."""
 JUST_NOW = 100_000_000
 """Nanoseconds within which another change may have the same time as the one that was seen."""
 REST = 100
@@ -34,11 +39,17 @@ LOOKED_AT_LAST = frozenset(("node_modules", "__pycache__", "target", "venv", ".v
 class RepositoryWalk:
     """Looks through folders, shallow ones first, up to a number of them."""
 
-    def __init__(self, made: Collection[str] = ()) -> None:
-        """`made` is what came to be while sandboxes of the same application lasted."""
+    def __init__(self, made: Collection[str] = (), caches: str = "") -> None:
+        """`made` is what came to be while sandboxes of the same application lasted.
+
+        In `caches` tools can write what lasts, and nobody looks: no link may lead there.
+        """
         self.made = set(made)
+        self.caches = caches
         self.known: set[str] = set()
         """What was there when this sandbox was built."""
+        self.passed_over = ""
+        """The first folder that the last look came not to, because there were too many; empty where it saw all."""
         self._seen: dict[str, tuple[int, FolderContents]] = {}
 
     def repositories(
@@ -52,21 +63,28 @@ class RepositoryWalk:
             yield from found.repositories
 
     def folders(
-        self, roots: Iterable[str], closed: Collection[str] = (), *, with_late: bool = True, since: int | None = None
+        self,
+        roots: Iterable[str],
+        closed: Collection[str] = (),
+        *,
+        with_late: bool = True,
+        since: int | None = None,
+        at_end: bool = False,
     ) -> Iterator[tuple[str, FolderContents]]:
-        """Each folder with what is in it; those that changed since a time do not count to the number."""
+        """Each folder with what is in it; those that changed since a time are counted for themselves."""
         waiting, late = deque(roots), deque[str]()
-        most, most_new = MOST_FOLDERS, MOST_NEW
-        while most and most_new:
-            if not waiting and with_late:
-                waiting, late = late, deque()
+        left = {False: MOST_AT_END, True: MOST_NEW_AT_END} if at_end else {False: MOST_FOLDERS, True: MOST_FOLDERS}
+        self.passed_over = ""
+        while waiting or (with_late and late):
             if not waiting:
-                return
-            found = self.look(folder := waiting.popleft())
-            if since is not None and found.changed >= since:
-                most_new -= 1
-            else:
-                most -= 1
+                waiting, late = late, deque()
+            folder = waiting.popleft()
+            if not all(left.values()) and not left[is_changed(folder, since)]:
+                self.passed_over = self.passed_over or folder
+                continue
+            found = self.look(folder)
+            is_new = since is not None and found.changed >= since
+            left[is_new] = max(0, left[is_new] - 1)
             yield folder, found
             waiting.extend(below for below in found.below if below not in closed)
             late.extend(below for below in found.late if below not in closed)
@@ -79,25 +97,52 @@ class RepositoryWalk:
                 return seen[1]
             listed = listing(folder)
         except OSError:
-            return FolderContents((), (), (), 0)
+            return FolderContents((), (), (), (), 0)
         below = [name for name, is_folder in listed.items() if is_folder and name != ".git"]
         found = FolderContents(
             [f"{folder}/{name}" for name in below if name not in LOOKED_AT_LAST],
             [f"{folder}/{name}" for name in below if name in LOOKED_AT_LAST],
             [*([f"{folder}/.git"] if ".git" in listed else ()), *([folder] if is_like_git(listed.keys()) else ())],
+            [path for name, kind in listed.items() if kind is None and self._leads_away(path := f"{folder}/{name}")],
             changed,
         )
-        self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, found)
+        if len(self._seen) < MOST_FOLDERS or folder in self._seen:
+            self._seen[folder] = (changed if time.time_ns() - changed > JUST_NOW else 0, found)
         return found
+
+    def _leads_away(self, link: str) -> bool:
+        """Whether a link leads to the caches, or may do so for another process than ours."""
+        if not self.caches:
+            return False
+        try:
+            named = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
+        except OSError:
+            return False
+        return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
+
+
+def is_changed(folder: str, since: int | None) -> bool:
+    """Whether something in a folder was made or removed since a time."""
+    try:
+        return since is not None and os.lstat(folder).st_ctime_ns >= since
+    except OSError:
+        return False
 
 
 class FolderContents(NamedTuple):
-    """The folders in a folder, those that are looked at last, and the repositories there; and when it was changed."""
+    """The folders in a folder, those that are looked at last, the repositories there, and links to where nobody looks;
+    and when it was changed."""
 
     below: Sequence[str]
     late: Sequence[str]
     repositories: Sequence[str]
+    links: Sequence[str]
     changed: int
+
+    @property
+    def unsafe(self) -> Sequence[str]:
+        """What a sweep has to look over."""
+        return [*self.repositories, *self.links] if self.links else self.repositories
 
 
 class KnownRepositories:
@@ -157,7 +202,7 @@ class KnownRepositories:
         Whoever stops before the end makes the next look one at all folders.
         """
         if is_whole or self._is_whole_look_due():
-            steps = self._look_at_all(closed())
+            steps = self._look_at_all(closed(), at_end=is_whole)
         elif self._told:
             told, self._told = self._told, set()
             steps = self._look_below([self._paths.pop(number) for number in told], closed())
@@ -171,7 +216,7 @@ class KnownRepositories:
         finally:
             self._is_lost = self._is_lost or not is_done
 
-    def _look_at_all(self, closed: Collection[str]) -> Iterator[None]:
+    def _look_at_all(self, closed: Collection[str], *, at_end: bool = False) -> Iterator[None]:
         started, spent = time.monotonic(), 0.0
         self._whole_looks += 1
         # From here on, whatever is told in between counts for the next look.
@@ -179,9 +224,9 @@ class KnownRepositories:
         can_tell = self._events is not None and self._whole_looks >= FOLLOW_AT
         for root in self._roots:
             can_tell = can_tell and self._follow(root) is not None
-        for folder, found in self._walk.folders(self._roots, closed, since=self._since):
-            if found.repositories:
-                self._found[folder] = found.repositories
+        for folder, found in self._walk.folders(self._roots, closed, since=self._since, at_end=at_end):
+            if found.unsafe:
+                self._found[folder] = found.unsafe
             # Before it is looked at itself, which comes later: nothing can be made there in between unheard.
             for below in (*found.below, *found.late) if can_tell else ():
                 can_tell = can_tell and self._follow(below) is not None
@@ -192,27 +237,32 @@ class KnownRepositories:
         self._next_whole = time.monotonic() + max(LOOK_ANYWAY_AFTER, spent * REST)
 
     def _look_below(self, waiting: list[str], closed: Collection[str]) -> Iterator[None]:
-        """Look at folders in which something happened, and at those below that are not known yet."""
-        for _ in range(MOST_NEW):
+        """Look at folders in which something happened, and at those below that are not known yet.
+
+        At all folders where those are too many, or the kernel does not tell of one of them.
+        """
+        for _ in range(MOST_FOLDERS):
             if not waiting:
                 return
             folder = waiting.pop()
             self._found.pop(folder, None)
             if self._follow(folder) is None:
-                self._is_lost = self._is_lost or os.path.lexists(folder)
+                if os.path.lexists(folder):
+                    break
                 continue
             found = self._walk.look(folder, is_told=True)
-            if found.repositories:
-                self._found[folder] = found.repositories
+            if found.unsafe:
+                self._found[folder] = found.unsafe
             for below in (*found.below, *found.late):
                 if below not in closed and self._follow(below) is not False:
                     waiting.append(below)
             yield
-        self._is_lost = True
+        yield from self._look_at_all(closed)
 
     def _follow(self, folder: str) -> bool | None:
         """Ask the kernel to tell of a folder: whether it is one that it did not tell of so far; None if it cannot."""
-        number = self._events.follow_one(folder) if self._events else -1
+        has_room = len(self._paths) < MOST_FOLLOWED
+        number = self._events.follow_one(folder) if self._events and has_room else -1
         if number < 0:
             return None
         is_new, self._paths[number] = self._paths.get(number) != folder, folder

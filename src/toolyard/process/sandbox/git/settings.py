@@ -28,6 +28,11 @@ LEXEME = r"""(?x)(?P<space> \s+ | [\#;][^\n]* )
 PIECE = r'"((?:[^"\\\n]|\\(?:.|\n))*)"|((?:[^"\\]|\\(?:.|\n))+)'
 ESCAPE = r"\\(.|\n)"
 ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\", "\n": ""}
+ADDRESS = r"""(?x)(?: (?:https?|ssh|git)://(?!-)
+    | (?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![-:]|//) )
+    [A-Za-z0-9_.~%@:/+-]+"""
+ADDRESSES = {("remote", "url"), ("remote", "pushurl"), ("submodule", "url")}
+NAMES_OF_REMOTES = {("branch", "remote"), ("branch", "pushremote")}
 HARMLESS = {
     "branch": {"remote", "merge", "rebase", "pushremote", "description"},
     "color": {"ui"},
@@ -157,9 +162,26 @@ def is_harmless(setting: GitSetting, git: str, roots: Collection[str]) -> bool:
     value = setting.value or ""
     if setting.name not in HARMLESS.get(setting.section, ()) or "::" in value or not is_one_line(setting):
         return False
-    if (setting.section, setting.name) != ("core", "worktree"):
-        return True
-    return any(is_inside(os.path.realpath(os.path.join(git, value)), root) for root in roots)
+    key = setting.section, setting.name
+    if key in ADDRESSES:
+        return is_address(value) or is_folder_in(value.removeprefix("file://"), roots)
+    if key in NAMES_OF_REMOTES:  # git takes what is no name for an address
+        return bool(re.fullmatch(r"\.|[A-Za-z0-9_][A-Za-z0-9_.+@-]*", value))
+    return key != ("core", "worktree") or is_folder_in(os.path.join(git, value), roots)
+
+
+def is_address(value: str) -> bool:
+    """Whether an address is one of another machine, and names no program.
+
+    In a folder of this one git outside would run the hooks of whoever can write there.
+    """
+    return "::" not in value and not value.startswith("-") and bool(re.fullmatch(ADDRESS, value))
+
+
+def is_folder_in(path: str, roots: Collection[str]) -> bool:
+    """Whether a folder is one of those whose hooks are looked over; git reads some paths from where it is started."""
+    is_certain = os.path.isabs(path) and "%" not in path
+    return is_certain and any(is_inside(os.path.realpath(path), root) for root in roots)
 
 
 def is_one_line(setting: GitSetting) -> bool:
