@@ -1,4 +1,4 @@
-"""A guarded file that is replaced on a full disk: what was there cannot be put back, and what was found does not stay."""
+"""A guarded file that is replaced on a full disk: what was there cannot be put back, what was found does not stay."""
 
 from __future__ import annotations
 
