@@ -12,6 +12,7 @@ import pytest
 from toolyard.files.accepted import accept, accepted_file, revoke
 from toolyard.files.door import Door, FileRefused
 from toolyard.files.user_folders import records_folder
+from toolyard.files.walk import digest, scan
 from toolyard.files.write_times import MOST_SPANS, TICK, OpenSpan, identity, live_folder, may_be_from_tools, record_file
 
 
@@ -283,3 +284,19 @@ def test_what_others_could_have_accepted_counts_for_nothing(work):
     accept(str(file))
     accepted_file().chmod(0o666)
     assert why(file)
+
+
+def test_a_tree_with_a_file_that_tools_may_have_written_is_not_obeyed_until_that_is_accepted(work):
+    old = write(work / "plug/old.py", "1")
+    past_a_tick(work)
+    OpenSpan([str(work)], {})
+    digest(str(work / "plug"), scan(str(work / "plug")), only_accepted=True)
+    new = write(work / "plug/new.py", "2")
+    tree = scan(str(work / "plug"))
+    with pytest.raises(FileRefused, match=r"new\.py was changed while tools could write it"):
+        digest(str(work / "plug"), tree, only_accepted=True)
+    accept(str(new))
+    assert digest(str(work / "plug"), tree, only_accepted=True) == digest(str(work / "plug"), tree)
+    old.write_text("3")
+    with pytest.raises(FileRefused, match=r"old\.py was changed"):
+        digest(str(work / "plug"), scan(str(work / "plug")), only_accepted=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -10,7 +11,7 @@ from io import FileIO
 from typing import TYPE_CHECKING, TypeAlias
 
 from toolyard.core.problems import Problem
-from toolyard.files.door import Door, Stamp, no_regular_file, open_below, stamp, way_in
+from toolyard.files.door import Door, FileRefused, Stamp, no_regular_file, open_below, stamp, way_in
 from toolyard.files.inside import is_inside, leads_inside
 
 if TYPE_CHECKING:
@@ -122,8 +123,11 @@ def links_outside(root: str, tree: Tree) -> list[str]:
     )
 
 
-def digest(root: str, tree: Tree) -> str:
-    """A fingerprint of all names, contents, links and of what can be executed."""
+def digest(root: str, tree: Tree, *, only_accepted: bool = False) -> str:
+    """A fingerprint of all names, contents, links and of what can be executed.
+
+    With `only_accepted` FileRefused for a file that tools may have written, unless a person accepted just these bytes.
+    """
     whole = hashlib.sha256()
     for name in sorted(tree):
         target = tree[name]
@@ -135,10 +139,26 @@ def digest(root: str, tree: Tree) -> str:
         else:
             with opened(root, name) as file:
                 content = hashlib.sha256(b"x" if is_executable(file) else b"-")
+                if only_accepted:
+                    content.update(accepted_content(os.path.join(root, name) if name else root, file))
                 while piece := file.read(PIECE):
                     content.update(piece)
             whole.update(content.digest())
     return whole.hexdigest()
+
+
+def accepted_content(path: str, file: FileIO) -> bytes:
+    """All that a file says, if tools may have written it and a person accepted that; else nothing was read yet."""
+    from toolyard.files.accepted import objection
+    from toolyard.files.write_times import may_be_from_tools
+
+    facts = os.fstat(file.fileno())
+    if not may_be_from_tools(os.path.realpath(path), facts):
+        return b""
+    data = file.readall() or b""
+    if reason := objection(os.path.abspath(path), data, facts):
+        raise FileRefused(errno.EACCES, reason, path)
+    return data
 
 
 def copy(root: str, tree: Tree, to: str | Path) -> None:

@@ -97,9 +97,13 @@ class OpenSpan:
         self._lock = os.open(self.live, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.span = Span(since=time.time(), live=self.live.name, guarded=dict(guarded))
-        for workspace in workspaces:
-            with changing(workspace) as record:
-                record.spans.append(self.span)
+        try:
+            for workspace in workspaces:
+                with changing(workspace) as record:
+                    record.spans.append(self.span)
+        except OSError:
+            self._let_go()  # where it was written down already, it has ended
+            raise
 
     def close(self, until: float, guarded: Mapping[str, Identity], cleaned: Sequence[tuple[float, float]] = ()) -> None:
         """Nothing of it runs any more. `guarded` are the files that tools have not changed.
@@ -118,6 +122,9 @@ class OpenSpan:
                     if span.live == self.live.name:
                         span.until, span.guarded = until, known
                 record.spans += further
+        self._let_go()
+
+    def _let_go(self) -> None:
         with contextlib.suppress(OSError):
             self.live.unlink()
         os.close(self._lock)

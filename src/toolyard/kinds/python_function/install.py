@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib.util
 import logging
 import os
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("toolyard.builds")
 MOST_ATTEMPTS = 3
+NOT_ACCEPTED = "plugin_not_accepted"
 LONGEST_REASON = 600
 REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 RUN_FROM = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('pip', run_name='__main__')"
@@ -90,9 +92,12 @@ class Installation:
         for project, tree in zip(self._projects, self._trees, strict=True):
             if wrong := tree_problem(str(project), tree, most_bytes=self._host.policy.install_max_bytes):
                 return wrong
+        trees = zip(self._projects, self._trees, strict=True)
         try:
-            self._digests = [digest(str(top), tree) for top, tree in zip(self._projects, self._trees, strict=True)]
-        except (FileNotFoundError, FileRefused):
+            self._digests = [digest(str(top), tree, only_accepted=True) for top, tree in trees]
+        except (FileNotFoundError, FileRefused) as error:
+            if isinstance(error, FileRefused) and error.errno == errno.EACCES:
+                return error.problem(NOT_ACCEPTED)
             return changing(self._projects[0])
         except OSError as error:
             message = f"{error.filename} cannot be read: {error.strerror}"

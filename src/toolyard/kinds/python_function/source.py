@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolyard.files.door import LARGEST_CODE, FileRefused
 from toolyard.files.walk import scan
 from toolyard.kinds.python_function.entries import import_entries, module_file
+from toolyard.kinds.python_function.install import NOT_ACCEPTED
 from toolyard.kinds.python_function.locate import Located, locate
 from toolyard.kinds.python_function.plugin import adopt
 from toolyard.kinds.python_function.reference import PythonName, PythonProject
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.host import Host
     from toolyard.plugins.plugin import Plugin
 
-NOT_ACCEPTED = "plugin_not_accepted"
 MOST_FILES = 2000
 """Trees beyond that are followed in part: the first files, folder by folder."""
 

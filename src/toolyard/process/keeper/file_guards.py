@@ -87,6 +87,8 @@ class FileGuards:
                 end_all()
             self._vouched.take_turn()
             outcomes += self._put_all_back(replaced, seen)
+            if any(outcome.what == "lost" for outcome in outcomes):
+                raise OSError("what was there cannot be put back, and so cannot be guarded")
             outcomes += self._guard_again(replaced, is_frozen=bool(frozen))
             self._vouched.vouch_for(path for path in replaced if self._held[path].is_file)
         except OSError:
@@ -105,10 +107,7 @@ class FileGuards:
         # What is not there any more may be what was made for the sandbox, and is removed with it.
         replaced = [path for path in self._replaced() if identity(path) is not None]
         if replaced:
-            try:
-                self._tell(self._put_all_back(replaced, {path: content(path) for path in replaced}))
-            except OSError:
-                self._tell(ended(replaced))
+            self._tell(self._put_all_back(replaced, {path: content(path) for path in replaced}))
 
     def get_ready(self) -> None:
         """Import what will be needed, when there is time for it."""
@@ -179,13 +178,16 @@ class FileGuards:
 
     def _put_back(self, path: str, seen: bytes | None, *, was_missing: bool) -> list[Outcome]:
         """Make what is there its owner's; tells where the rest went."""
-        from toolyard.process.sandbox.replaced_files import Outcome
+        from toolyard.process.sandbox.replaced_files import Outcome, put_aside
         from toolyard.process.sandbox.replaced_folders import put_folder_aside
 
         held = self._held[path]
-        if not held.is_folder:
-            return [self._put_file_back(path, held, seen, was_missing=was_missing)]
-        aside = put_folder_aside(path, held.fd) if path not in self._above else []
+        try:
+            if not held.is_folder:
+                return [self._put_file_back(path, held, seen, was_missing=was_missing)]
+            aside = put_folder_aside(path, held.fd) if path not in self._above else []
+        except OSError:  # as on a full disk: then nothing is there, rather than what somebody inside may have made
+            return [put_aside(path, "lost")]
         return [Outcome(path, "", "ended"), *aside]
 
     def _put_file_back(self, path: str, held: HeldFile, seen: bytes | None, *, was_missing: bool) -> Outcome:
@@ -235,11 +237,16 @@ class FileGuards:
         raise OSError("it is replaced faster than it can be mounted")
 
     def _tell(self, outcomes: Iterable[Outcome]) -> None:
-        """Write down what was done, and where what was put aside went."""
+        """Write down what was done, and where what was put aside went; to go on as a guard matters more."""
         told = b"".join(os.fsencode(field) + SEPARATOR for outcome in outcomes for field in outcome)
-        fd = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fd = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return
         try:
             os.write(fd, told)
+        except OSError:
+            pass
         finally:
             os.close(fd)
 

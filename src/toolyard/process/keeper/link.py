@@ -157,11 +157,11 @@ class KeeperLink:
             keeper = self._connect()
             if session and keeper.confinement:
                 fds = {**fds, TERMINAL: open_terminal(session.terminal)}
+            if self.sandbox and keeper.confinement:
+                self.sandbox.begin()
         except ProcessError:
             close_all(fds.values())
             raise
-        if self.sandbox and keeper.confinement:
-            self.sandbox.begin()
         self._next_id += 1
         spawned = self._waiting[self._next_id] = Spawned(self, self._next_id, session)
         if env is not keeper.environment:

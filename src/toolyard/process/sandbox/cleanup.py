@@ -42,11 +42,10 @@ class CleanupRecord:
         self.file = os.path.join(records_folder(), f"{os.path.basename(claimed)}.json")
 
     def write(self, left: Mapping[str, object]) -> None:
-        """Write it down; where that cannot be done, what we leave stays."""
-        with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(self.file), 0o700, exist_ok=True)
-            record = {"claimed": self._claimed, "boot": boot(), "mounts": mounts(), **left}
-            replace_file(Path(self.file), json.dumps(record).encode())
+        """Write it down; OSError where that cannot be done: what we leave will stay."""
+        os.makedirs(os.path.dirname(self.file), 0o700, exist_ok=True)
+        record = {"claimed": self._claimed, "boot": boot(), "mounts": mounts(), **left}
+        replace_file(Path(self.file), json.dumps(record).encode())
 
     def remove(self) -> None:
         """We are about to clean up ourselves: nobody else needs to."""

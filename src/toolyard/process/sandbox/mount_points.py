@@ -8,6 +8,7 @@ and the last sandbox that needs it removes it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -32,6 +33,9 @@ LONGEST_KEPT = 48
 """Characters of a name that stay in that of what is moved aside, whatever they take on the disk."""
 MOST_KEPT = 100
 LOCK_TRIES, LOCK_PAUSE = 20, 0.002
+CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""How the kernel refuses who may not write a folder, and so everybody inside."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -44,8 +48,13 @@ class MountPoints:
         folders = sorted({os.path.dirname(path) for path, _ in wanted})
         there = [folder for folder in folders if os.path.isdir(folder)]
         self._locks = locks_on(there)
-        self.made = [(path, content) for path, content in wanted if make(path, content)]
-        """Those that are there now; where we cannot make anything, nobody inside can."""
+        failed = {path: error for path, content in wanted if (error := make(path, content))}
+        self.made = [(path, content) for path, content in wanted if path not in failed]
+        """Those that are there now."""
+        self.without_room = [path for path, error in failed.items() if error.errno in NO_ROOM]
+        """Whoever makes room inside can make these."""
+        self.unguarded = [path for path in failed if path not in self.without_room and not is_closed(path)]
+        """Those that somebody inside may be able to make, though we are not."""
         self._locks += locks_on(folder for folder in folders if folder not in there)
         self.to_remove = [*self.made, *also_left]
 
@@ -69,25 +78,47 @@ def remove_unused(mount_points: Iterable[MountPoint]) -> None:
                 os.close(fd)
 
 
-def make(path: str, content: bytes | None) -> bool:
-    """Make a mount point unless it is there; tell whether there is one now."""
+def make(path: str, content: bytes | None) -> OSError | None:
+    """Make a mount point unless it is there; tell why there is none, if so."""
+    name = os.path.basename(path)
     try:
         with folder_itself(os.path.dirname(path)) as folder, writable(folder):
             if content is None:
-                os.mkdir(os.path.basename(path), dir_fd=folder)
+                os.mkdir(name, dir_fd=folder)
             elif content == REPOSITORY:
-                make_empty_repository(os.path.basename(path), folder)
+                make_empty_repository(name, folder)
             elif content == SOCKET:
-                os.mknod(os.path.basename(path), stat.S_IFSOCK | 0o600, dir_fd=folder)
+                os.mknod(name, stat.S_IFSOCK | 0o600, dir_fd=folder)
             else:
-                fd = os.open(os.path.basename(path), NEW_FILE, 0o644, dir_fd=folder)
-                with open(fd, "wb") as file:
-                    file.write(content)
+                make_file(name, folder, content)
     except FileExistsError:
-        return True
+        return None
+    except OSError as error:
+        return error
+    return None
+
+
+def make_file(name: str, folder: int, content: bytes) -> None:
+    """A new file in an open folder; none where there is no room for all of it."""
+    fd = os.open(name, NEW_FILE, 0o644, dir_fd=folder)
+    try:
+        with open(fd, "wb") as file:
+            file.write(content)
     except OSError:
-        return False
-    return True
+        os.unlink(name, dir_fd=folder)
+        raise
+
+
+def is_closed(path: str) -> bool:
+    """Whether nobody inside can make something at a path: the folder where it would be is closed to us, too."""
+    above = os.path.dirname(path)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    try:
+        with folder_itself(above) as folder, writable(folder):
+            return not os.access(f"/proc/self/fd/{folder}", os.W_OK | os.X_OK)
+    except OSError as error:
+        return error.errno in CLOSED
 
 
 def locks_on(folders: Iterable[str]) -> list[int]:
@@ -138,10 +169,21 @@ def make_empty_repository(name: str, folder: int) -> None:
         for below in ("objects", "refs"):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(below, dir_fd=git)
-        with contextlib.suppress(FileExistsError), open(os.open("HEAD", NEW_FILE, 0o644, dir_fd=git), "wb") as file:
-            file.write(EMPTY_HEAD)
+        with contextlib.suppress(FileExistsError):
+            make_file("HEAD", git, EMPTY_HEAD)
+    except OSError:
+        remove_unfinished(name, git, folder)
+        raise
     finally:
         os.close(git)
+
+
+def remove_unfinished(name: str, git: int, folder: int) -> None:
+    """Remove what is there of such a folder for all of which there was no room; nothing that holds something."""
+    with contextlib.suppress(OSError):
+        for below in os.listdir(git):
+            os.rmdir(below, dir_fd=git)
+        os.rmdir(name, dir_fd=folder)
 
 
 def is_empty_repository(path: str) -> bool:

@@ -14,8 +14,8 @@ from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, free_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Fate = Literal["kept", "removed", "ended"]
-"""It is guarded again; it was removed, and is there as before; all that ran inside was ended."""
+Fate = Literal["kept", "removed", "ended", "lost"]
+"""It is guarded again; it was removed, and is there as before; all that ran inside was ended; nothing is there now."""
 
 
 class Outcome(NamedTuple):
@@ -52,8 +52,11 @@ def keep_wanted(
     kept = now if now != before else before if wanted is None else wanted
     with folder_itself(above) as folder, writable(folder):
         if kept is not None and kept != now:
-            new = write_new(folder, name, kept, like)
-            os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+            try:
+                new = write_new(folder, name, kept, like)
+                os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:  # as on a full disk: then it stays beside what was there before
+                kept = now
         beside = os.path.basename(found_at)
         if kept == found:
             os.unlink(beside, dir_fd=folder)
@@ -63,19 +66,27 @@ def keep_wanted(
     return os.path.join(above, place)
 
 
-def put_aside(path: str) -> Outcome:
-    """Give whatever is at a path another name."""
-    return Outcome(path, move_unwanted([path]).get(path, ""), "removed")
+def put_aside(path: str, what: Fate = "removed") -> Outcome:
+    """Give whatever is at a path another name, for which no room is needed."""
+    return Outcome(path, move_unwanted([path]).get(path, ""), what)
 
 
 def write_new(folder: int, name: str, data: bytes, like: os.stat_result) -> str:
-    """A new file beside a name in an open folder, with the rights and the owner of another; tells its name."""
+    """A new file beside a name in an open folder, with the rights and the owner of another; tells its name.
+
+    OSError where there is no room for it; nothing of it is left then.
+    """
     new = f"{name}.{os.urandom(6).hex()}"
-    with open(os.open(new, NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
-        file.write(data)
-        os.fchmod(file.fileno(), like.st_mode & 0o777)
-        if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
-            keep_owner(file.fileno(), like)
+    fd = os.open(new, NEW_FILE, 0o600, dir_fd=folder)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), like.st_mode & 0o777)
+            if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                keep_owner(file.fileno(), like)
+    except OSError:
+        os.unlink(new, dir_fd=folder)
+        raise
     return new
 
 
@@ -119,6 +130,8 @@ def note_on(outcome: Outcome) -> str:
     if outcome.moved_to:
         line = printable(f"mv {shlex.quote(outcome.moved_to)} {shlex.quote(outcome.path)}")
         reason = "was replaced while something ran inside that could write it"
+        if outcome.what == "lost":
+            reason += ", and what was there before could not be put back, since the disk is full or cannot be written"
         return f"[{path} {reason}; what was found there is {to}: look at it, and if it is yours: {line}]"
     if outcome.what == "removed":
         return f"[{path} was removed while something ran inside, which could make another: it is there as it was]"

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
 from toolyard.files.plain_text import printable
+from toolyard.files.user_folders import user_folder
 from toolyard.files.write_times import TICK, OpenSpan
 from toolyard.process.cgroups import ControlGroup
 from toolyard.process.common_folder import TEMPORARY, CommonFolder
@@ -285,6 +286,8 @@ class Sandbox:
             return None
         if choice.backend != "landlock":
             self._make_mount_points()
+            if reason := self.refusal():  # by what could not be made
+                raise NoSandbox(reason)
             self._exchange(at_end=True)  # a keeper that was lost may have left something
         support = self._chooser.support
         confinement = support.confinement(choice.backend, self.layout, self.policy, self.folder(), self.common)
@@ -292,7 +295,9 @@ class Sandbox:
         self._git_folders = private_git_folders(self.layout, self.folder(), self.common) if has_mounts else []
         self._limits = self._limits or SandboxLimits(self.policy.processes)
         confinement.options["processes"] = self._limits.inherited(choice.backend)
-        self._write_cleanup_file()
+        with contextlib.suppress(OSError):  # nothing is inside yet, and `begin` lets nothing in without it
+            self._write_cleanup_file()
+        self._prepare_sweep()
         if choice.backend == "landlock":
             return confinement
         return replace(confinement, guards=self._list_guards())
@@ -357,13 +362,19 @@ class Sandbox:
         return self._folder
 
     def begin(self) -> None:
-        """Something starts inside: from now on it may change what it can write."""
+        """Something starts inside: from now on it may change what it can write.
+
+        NoSandbox where that cannot be written down: what it changes would be taken for its owner's later, and obeyed.
+        """
         if self._span is None and (folders := self._worked_in()):
             if os.path.isdir(self.paths.caches) and self._can_write(self.paths.caches):
                 folders.append(os.path.realpath(self.paths.caches))
-            with contextlib.suppress(OSError):  # where nothing can be kept, nothing is known later
+            try:
                 self._span = OpenSpan(folders, self._guarded)
                 self._write_cleanup_file()
+            except OSError as error:
+                self.end_span()
+                raise NoSandbox(unrecorded(error)) from error
 
     def rest(self) -> None:
         """Nothing runs inside just now: remember which files its owner may replace from here on."""
@@ -537,10 +548,10 @@ class Sandbox:
 
     def _make_mount_points(self) -> None:
         """Make what mounts will protect, and remember which files are protected and hidden now."""
-        if self._mount_points is None:
-            self._mount_points = MountPoints(self.layout.mount_points)
-        made = {path for path, _ in self._mount_points.made}
-        self._layout = self.layout.without({path for path, _ in self.layout.mount_points} - made)
+        points = self._mount_points = self._mount_points or self._new_mount_points()
+        lacking = {path for path, _ in self.layout.mount_points}.difference(path for path, _ in points.made)
+        unguarded = dict.fromkeys([*self.layout.unguarded, *points.unguarded])
+        self._layout = replace(self.layout.without(lacking), unguarded=tuple(unguarded))
         self._stop_watching()
         self._watch_nothing()
         self._settings = {path: stamp(path) for found in self._layout.obeyed.values() for path in found.settings}
@@ -550,6 +561,15 @@ class Sandbox:
         self._obeyed = {
             path: which for path, which in self._guarded.items() if of_git not in path and os.path.isfile(path)
         }
+
+    def _new_mount_points(self) -> MountPoints:
+        """NoSandbox where there is no room for them: those inside could make room, and then what is to be guarded."""
+        points = MountPoints(self.layout.mount_points)
+        if points.without_room:
+            points.remove()
+            lacking = ", ".join(points.without_room)
+            raise NoSandbox(f"the disk is full, so that this cannot be protected by the sandbox: {lacking}; make room")
+        return points
 
     def _list_guards(self) -> str:
         """Name the files that are to be guarded again when they are replaced, in a file for whoever does that."""
@@ -574,17 +594,16 @@ class Sandbox:
             self.common.notes += notes_on(self._replaced.new())
 
     def _write_cleanup_file(self) -> None:
-        """Write down what has to be removed if we are killed."""
+        """Write down what has to be removed if we are killed; OSError where that cannot be done."""
         self._since = self._since or time.time()
         made = self._mount_points.to_remove if self._mount_points else []
-        worked_in = self._worked_in()
         CleanupRecord(self.folder().path).write(
             {
                 "mount_points": [(path, None if content is None else os.fsdecode(content)) for path, content in made],
                 "unwanted": list(self.layout.unwanted),
                 "groups": self.group.paths(),
                 "common": self.common.places(),
-                "workspace": worked_in,
+                "workspace": self._worked_in(),
                 "caches": self._all_caches(),
                 "since": self._since,
                 "span": str(self._span.live) if self._span else "",
@@ -594,8 +613,11 @@ class Sandbox:
                 "repositories": described(self._git_folders) if self._git_folders else self._described(),
             }
         )
+
+    def _prepare_sweep(self) -> None:
+        """Know from here on what is made inside, so that it can be moved away."""
         self._nested = self._nested or NestedRepositories(
-            worked_in,
+            self._worked_in(),
             self._since,
             self._guarded,
             repositories=[one.git for one in self.layout.repositories],
@@ -619,3 +641,13 @@ class Sandbox:
     def _all_caches(self) -> str:
         """The folder with the caches of all workspaces."""
         return os.path.realpath(os.path.dirname(self.paths.caches)) if self.paths.caches else ""
+
+
+def unrecorded(error: OSError) -> str:
+    """Why nothing is started inside when it cannot be written down that something is."""
+    where = user_folder("state")
+    return (
+        f"it cannot be written down in {where} that tools can write the workspace from now on "
+        f"({error.strerror or error}), and what they change would be taken for yours later: make room there, "
+        "or let XDG_STATE_HOME name a folder that can be written"
+    )

@@ -35,6 +35,8 @@ for the second, but a filter cannot tell it from a file."""
 RLIMIT_RTTIME = 15
 """The limit that is a mark."""
 F_SETSIG = 10
+F_SETLEASE, F_SETDELEG = 1024, 1040
+"""Whoever has such a hold on a file, for which reading it is enough, lets all others wait who open it."""
 UNSTOPPABLE = (9, 19)
 """SIGKILL and SIGSTOP, which nobody can ignore."""
 EVERYBODY = 0xFFFFFFFF
@@ -126,6 +128,7 @@ def filter_program(
         *when(calls["setrlimit"], [*one_of(argument(0), (RLIMIT_RTTIME,), REFUSE), give(ALLOW)]),
         *(() if own_pids else only_ones_own_processor(calls)),
         *(() if own_pids else nobody_ends_the_keeper(calls)),
+        *when(calls["fcntl"], nobody_waits_to_open(own_pids=own_pids)),
         # They hide their arguments, and programs do without them: with `clone`, and with `openat`.
         *when(calls["clone3"], [give(UNKNOWN)]),
         *when(calls["openat2"], [give(UNKNOWN)]),
@@ -216,10 +219,13 @@ def nobody_ends_the_keeper(calls: dict[str, int]) -> Iterator[bytes]:
         yield from when(calls[name], [*one_of(argument(0), keepers, REFUSE), give(ALLOW)])
     # A handle does not show whose it is.
     yield from when(calls["pidfd_send_signal"], [give(UNKNOWN)])
-    signals = [*one_of(argument(2), UNSTOPPABLE, REFUSE), give(ALLOW)]
-    yield from when(
-        calls["fcntl"], [step(LOAD, argument(1)), step(JUMP_IF, F_SETSIG, 0, len(signals)), *signals, give(ALLOW)]
-    )
+
+
+def nobody_waits_to_open(*, own_pids: bool) -> list[bytes]:
+    """No leases, for which everybody outside would wait; nor, unless they reach nobody else, unstoppable signals."""
+    signals = [] if own_pids else [*one_of(argument(2), UNSTOPPABLE, REFUSE), give(ALLOW)]
+    by_signal = [step(LOAD, argument(1)), step(JUMP_IF, F_SETSIG, 0, len(signals)), *signals] if signals else []
+    return [*one_of(argument(1), (F_SETLEASE, F_SETDELEG), REFUSE), *by_signal, give(ALLOW)]
 
 
 def when(number: int, then: list[bytes]) -> list[bytes]:
