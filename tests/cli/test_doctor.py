@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support import CommandLine, need_backend
-from toolyard.core.reach import REACHES
+from toolyard.core.reach import NAMED_REACHES
 from toolyard.core.sandbox_properties import PROPERTIES
 
 PROGRAMS = ["python", "bash", "git", "node", "npm", "uv", "bubblewrap"]
@@ -25,7 +25,12 @@ def test_every_row_is_ok_a_warning_or_a_failure_with_what_to_type_next(toolyard:
     need_backend("bubblewrap", "bubblewrap-pids")
     found = rows(toolyard)
     meaning = ["preset", "unasked", "asked about"]
-    sandbox = ["sandbox", *(f"reach {name}" for name in REACHES), *meaning, *(f"sandbox {name}" for name in PROPERTIES)]
+    sandbox = [
+        "sandbox",
+        *(f"reach {name}" for name in NAMED_REACHES),
+        *meaning,
+        *(f"sandbox {name}" for name in PROPERTIES),
+    ]
     assert [*found] == [*PROGRAMS, *sandbox, "configuration", "plugin cache", "sessions", "audit log", "providers"]
     assert {row["status"] for row in found.values()} <= {"ok", "warning", "failure"}
     assert all(row["hint"] for row in found.values() if row["status"] != "ok")

@@ -122,7 +122,7 @@ class Judge:
         """With the first call come the sandbox and what it needs in the workspace."""
         for reach in ("look", "work"):
             await self.app.call_tool(tool, {"command": "pwd", "reach": reach}, session="first")
-        await self.app.call_tool(tool, {"command": "perl -e 1"}, session="first")  # what nobody vouches for
+        await self.app.call_tool(tool, {"command": "exec 3< toolyard.json"}, session="first")  # a closed look
         await self.app.end_session("first")
 
     def settle(self) -> list[Harm]:

@@ -233,7 +233,7 @@ async def test_one_in_a_deep_folder_is_guarded_however_many_folders_there_are(bo
     children = box.mounts()
     await box.bash(children, f"echo '[core] fsmonitor = /evil' >> {deep}/.git/config")
     assert "evil" not in (deep / ".git/config").read_text()
-    assert children.sandbox.layout.unguarded == []
+    assert not children.sandbox.layout.unguarded
 
 
 async def test_where_there_are_too_many_folders_to_look_through_that_is_named(box, scene, monkeypatch):
