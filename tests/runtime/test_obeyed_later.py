@@ -60,7 +60,8 @@ async def test_rules_that_are_replaced_while_something_runs_are_not_obeyed_until
     async with yard.open(config) as app:
         await app.call_tool("bash", {"command": f"({job}) >/dev/null 2>&1 &"})
         save(config, text)
-        assert (await app.call_tool("bash", {"command": "echo still"})).text == "still\n"
+        # What became of the saved file may be told with this result already, or with a later one.
+        assert (await app.call_tool("bash", {"command": "echo still"})).text.startswith("still\n")
         (problem,) = app.get_config_errors()
         assert (problem["type"], "tools could write it" in problem["detail"]) == ("config_not_accepted", True)
         assert problem["hint"].endswith(f"toolyard trust accept {config}")
@@ -105,12 +106,12 @@ async def test_a_plugin_that_is_replaced_while_something_runs_is_not_run_until_i
     async with yard.open(config) as app:
         await app.call_tool("bash", {"command": f"({job}) >/dev/null 2>&1 &"})
         save(file, greet("hello again"))
-        assert (await app.call_tool("greet", {})).text == "hello"
+        assert (await app.call_tool("greet", {})).text.partition("\n")[0] == "hello"
         assert "plugin_not_accepted" in [one["type"] for one in app.get_config_errors()]
         assert not (yard.folder / "ran").exists()
         file.write_text(greet("accepted"))
         accept(str(file))
-        assert (await app.call_tool("greet", {})).text == "accepted"
+        assert (await app.call_tool("greet", {})).text.partition("\n")[0] == "accepted"
 
 
 async def test_what_a_plugin_of_one_file_imports_cannot_be_written_or_made(yard):
