@@ -29,6 +29,7 @@ from toolyard.permissions.programs.git import git_concerns, git_subcommand
 from toolyard.permissions.programs.guards import GUARDS, concerns_about, is_known, why_never_covered, why_not_here
 from toolyard.permissions.programs.listings.closed import (
     CLOSED,
+    LINE_FOLLOWS,
     SETS_A_VARIABLE,
     line_in_shell,
     may_look_closed,
@@ -610,7 +611,6 @@ ONLY_BASH = re.compile(
     r"|\$\{[^}]*[/^,\[]|\$\{\w+:\d"
 )
 """What other shells take for something else than bash does, as whose the line is read."""
-LINE_FOLLOWS = frozenset({"-c", "-lc", "-ec", "-euc", "-cl", "-xc", "-uc"})
 
 
 def line_for_shell(words: Sequence[Word]) -> tuple[str, Sequence[Word]] | None:

@@ -73,8 +73,9 @@ CHECKS = {
 }
 FMT_ALONE = names("cargo terraform tofu")
 """Words by which programs that build or change files only say what they would do."""
-SHELLS_OF_LINES = names("ash bash dash ksh sh zsh")
+SHELLS = names("ash bash dash ksh sh zsh")
 LINE_FOLLOWS = names("-c -lc -ec -euc -cl -xc -uc")
+"""Options of a shell behind which its line stands."""
 QUOTED = re.compile(r"'([^']*)'")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?=\[|\+?=)")
 TEMPORARY_TARGET = re.compile(r"\d*>>?\s*\"?/(?:var/)?tmp/[\w./$@%{}-]+\"?", re.ASCII)
@@ -190,7 +191,7 @@ def line_in_shell(words: Sequence[Word], judged: Judged) -> str | None:
     if judged.doubt not in SETTLED or judged.reason.endswith(OUTSIDE) or len(words) < 3:
         return None
     shell, option, line = words[:3]
-    if shell.value not in SHELLS_OF_LINES or option.value not in LINE_FOLLOWS:
+    if shell.value not in SHELLS or option.value not in LINE_FOLLOWS:
         return None
     quoted = QUOTED.fullmatch(line.text)
     return line.value if line.value is not None else quoted[1] if quoted else None

@@ -21,6 +21,7 @@ from toolyard.permissions.programs.categories import (
 )
 from toolyard.permissions.programs.guards import concerns_about, is_known
 from toolyard.permissions.programs.listings.help_texts import asks_for_help, found_inside
+from toolyard.permissions.programs.listings.inline_code import here_document
 from toolyard.permissions.programs.listings.python_code import computes, shadows_modules
 from toolyard.permissions.programs.operands import Operands
 from toolyard.permissions.programs.options import Operand
@@ -93,9 +94,7 @@ def code_in(rest: Sequence[str], fed_by: SimpleCommand | None) -> str | None:
     """The code that python is given in the line: behind `-c`, or in a here-document that bash leaves as it is."""
     if len(rest) == 2 and rest[0] == "-c":
         return rest[1]
-    bodies = [each for each in (fed_by.redirections if fed_by else ()) if each.operator.startswith("<")]
-    is_plain = list(rest) in ([], ["-"]) and len(bodies) == 1 and bodies[0].is_literal
-    return bodies[0].body if is_plain else None
+    return here_document(fed_by) if list(rest) in ([], ["-"]) else None
 
 
 def rule_for_others(words: Sequence[Word], folder: WorkingFolder, files: FileAccess) -> Rule | None:
