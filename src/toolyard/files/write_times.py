@@ -68,6 +68,10 @@ class Span(msgspec.Struct):
         """Whether nobody could write a file all the same: it is the one that was guarded, or in a folder that was."""
         if self.guarded.get(path) == identity(facts) and not self.has_seen(born()):
             return True
+        return self.guards_above(path)
+
+    def guards_above(self, path: str) -> bool:
+        """Whether a path is in a folder that nobody could write."""
         return any(self._was_guarded(above) for above in Path(path).parents)
 
     def _was_guarded(self, folder: Path) -> bool:

@@ -120,10 +120,10 @@ async def test_a_local_repository_and_a_commit_have_nothing_to_refresh(yard):
         assert log == []
 
 
-async def test_a_local_repository_of_node_tools_that_moved_on_is_noticed_on_reload(yard):
+async def test_a_local_repository_of_node_tools_that_moved_on_is_noticed_on_reload(yard, tmp_path_factory):
     need("node")
-    origin = repository(yard.folder / "origin", files("old"))
-    spec = {"node_tool": {"git": "origin", "subdirectory": "node"}}
+    origin = repository(tmp_path_factory.mktemp("elsewhere") / "origin", files("old"))
+    spec = {"node_tool": {"git": str(origin), "subdirectory": "node"}}
     async with yard.app(spec, plugin_cache_dir="cache") as app:
         assert (await app.call_tool("node_greet", {})).text == "old"
         commit(origin, files("new"))

@@ -46,8 +46,9 @@ class NodeSource:
 
     def __init__(self, reference: NodeFile | NodeFolder | NodeGit, host: Host) -> None:
         self.reference = reference
-        self.problems: list[Problem] = []
+        self._faults: list[Problem] = []
         """What is wrong with it as it is now."""
+        self._notes: list[Problem] = []
         self._host = host
         self._settings = host.settings(NodeModuleSettings)
         self._here = None if isinstance(reference, NodeGit) else reference
@@ -61,6 +62,11 @@ class NodeSource:
         self._hosts: NodeHosts | None = None
         self._retired: list[NodeHosts] = []
         self._loading: asyncio.Lock | None = None
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What is wrong with it, and what was done otherwise than one might expect when it was fetched."""
+        return [*self._faults, *self._notes]
 
     @property
     def file(self) -> Path:
@@ -147,9 +153,10 @@ class NodeSource:
             self._look_again = False
             if isinstance(found, Problem):
                 last = "; the last good version stays in use" if self._tools else ""
-                self.problems = [replace(found, message=found.message + last, where=wanted.at.position())]
+                self._faults = [replace(found, message=found.message + last, where=wanted.at.position())]
             else:
                 what = {"id": wanted.id, "entry": wanted.entry, "export": wanted.export}
+                self._notes = [note.at(wanted.at.position()) for note in found.notes]
                 self._here = NodeFolder(folder=str(found.folder), at=wanted.at, **what)
         return self._here
 
@@ -159,9 +166,9 @@ class NodeSource:
         if not tree:
             self._tree, self._tools = {}, []
             self._retire_hosts()
-            self.problems = [nothing_there(here)]
+            self._faults = [nothing_there(here)]
             return None
-        snapshot, self.problems = read(here, tree)
+        snapshot, self._faults = read(here, tree)
         if snapshot is None:
             self._tree = tree
         return snapshot
@@ -177,7 +184,7 @@ class NodeSource:
         ready = await make_ready(snapshot, self._host)
         if isinstance(ready, Path):
             return package_in(str(ready), snapshot)
-        self._tree, self.problems = snapshot.tree, [*self.problems, *ready]
+        self._tree, self._faults = snapshot.tree, [*self._faults, *ready]
         return None
 
     def _accept(
@@ -185,7 +192,7 @@ class NodeSource:
     ) -> None:
         """These are the tools now, unless they are the ones there were; what worked stays where nothing works."""
         self._tree = snapshot.tree
-        self.problems = [*self.problems, *(problem_of(fault, snapshot, package) for fault in faults)]
+        self._faults = [*self._faults, *(problem_of(fault, snapshot, package) for fault in faults)]
         package = with_exports(package, [tool.id for tool in listing.tools])
         same = self._hosts is not None and self._hosts.package == package and bool(self._tools)
         if not listing.tools or (same and not faults):

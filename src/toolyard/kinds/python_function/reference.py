@@ -98,9 +98,12 @@ class PythonProject(PythonReference, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> Sequence[str]:
-        """The folder with the projects that its descriptor names beside it, or the repository if that is here."""
+        """The folder with the projects that its descriptor names beside it, or the repository if that is here.
+
+        A commit that is named by its whole number is the same whatever becomes of its repository.
+        """
         if isinstance(self.origin, GitReference):
-            return () if self.origin.is_remote else (self.origin.url,)
+            return () if self.origin.is_remote or self.origin.is_whole_commit else (self.origin.url,)
         return (self.origin, *projects_beside(self.origin, self.subdirectory, self.descriptors))
 
     def _meant(self) -> tuple[object, ...]:

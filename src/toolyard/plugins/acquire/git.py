@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import shutil
 from signal import SIGXFSZ
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.problems import Problem
+from toolyard.plugins.acquire.git_reference import WHOLE_COMMIT
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import ParentEnvironment
 from toolyard.process.interpreter import find_program, safe_path, why_missing
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from toolyard.process.child import ChildOutcome, Children
 
 
-FULL_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 EVERYTHING = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 MOST_LISTING = 64 << 20
 SUBMODULE, BLOB = "160000", "blob"
@@ -148,7 +147,7 @@ class Git:
             *(self._reference.url, ref or "HEAD"),
         )
         if alone.exit_code == 0 and (commit := await self._commit("FETCH_HEAD")):
-            return commit
+            return commit if await self._is_as_named("FETCH_HEAD") else await self._no_such_ref(ref or "HEAD")
         names = EVERYTHING if ref else ("HEAD",)
         whole = await self.run(
             *("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--"),
@@ -156,8 +155,8 @@ class Git:
         )
         if whole.exit_code:
             return self.failure("fetch from", whole)
-        commit = await self._commit(ref or "FETCH_HEAD")
-        return commit or await self._no_such_ref(ref or "HEAD")
+        commit = await self._commit(name := ref or "FETCH_HEAD")
+        return commit if commit and await self._is_as_named(name) else await self._no_such_ref(ref or "HEAD")
 
     async def listing(self, commit: str) -> bool | Problem:
         """Look at the sizes of all files before any of them is written; tell whether there are submodules."""
@@ -214,9 +213,16 @@ class Git:
         return Problem(code="plugin_fetch_failed", message=message, hint=hint_for(said))
 
     async def _commit(self, name: str) -> str | None:
-        found = await self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        commit = found.stdout.text.strip()
-        return commit if found.exit_code == 0 and FULL_COMMIT.fullmatch(commit) else None
+        return await self._object(f"{name}^{{commit}}")
+
+    async def _is_as_named(self, name: str) -> bool:
+        """Whether what was fetched is the very object that is named by its whole number: a branch can be called so."""
+        return not self._reference.is_whole_commit or await self._object(name) == self._reference.ref
+
+    async def _object(self, name: str) -> str | None:
+        found = await self.run("rev-parse", "--verify", "--quiet", name)
+        number = found.stdout.text.strip()
+        return number if found.exit_code == 0 and WHOLE_COMMIT.fullmatch(number) else None
 
     async def _no_such_ref(self, ref: str) -> Problem:
         listed = await self.run("for-each-ref", "--format=%(refname:strip=2)")

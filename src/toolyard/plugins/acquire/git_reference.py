@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.problems import Problem
 from toolyard.core.regexes import late_pattern
@@ -27,6 +28,7 @@ SCP_LIKE = late_pattern(r"(?:([^@/:]+)@)?(\[[0-9A-Fa-f:.]+\]|[^/:]+):(.*)")
 HOST = late_pattern(r"(?!-)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]")
 USER = late_pattern(r"(?!-)[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 COMMIT = late_pattern(r"[0-9a-f]{7,64}")
+WHOLE_COMMIT = late_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 BAD_IN_REF = late_pattern(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(?:/|$)|(?:^|/)\.|[./]$")
 
 
@@ -43,9 +45,23 @@ class GitReference(msgspec.Struct, frozen=True, kw_only=True):
     ref: str | None = None
 
     @property
+    def name(self) -> str:
+        """What people call the repository."""
+        return os.path.basename(self.shown.rstrip("/")).removesuffix(".git")
+
+    @property
     def is_commit(self) -> bool:
-        """Whether it names a commit, which never means another."""
+        """Whether it names a commit, by a part of its number or all of it."""
         return self.ref is not None and COMMIT.fullmatch(self.ref) is not None
+
+    @property
+    def is_whole_commit(self) -> bool:
+        """Whether it names a commit by all of its number, so that it never means another: no branch is called so."""
+        return self.ref is not None and WHOLE_COMMIT.fullmatch(self.ref) is not None
+
+    def at_commit(self, commit: str | None) -> GitReference:
+        """The same repository at a commit, if that is known by its whole number."""
+        return replace(self, ref=commit) if commit and WHOLE_COMMIT.fullmatch(commit) else self
 
     @property
     def is_remote(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -49,8 +48,7 @@ def repositories_of(sources: Iterable[tuple[Reference, Source]]) -> list[Reposit
     for reference, source in sources:
         if (git := reference.repository) is not None:
             known = found.get(git)
-            own = os.path.basename(git.shown.rstrip("/")).removesuffix(".git")
-            names = (*(known.names if known else (own,)), *(plugin.id for plugin in source.plugins()))
+            names = (*(known.names if known else (git.name,)), *(plugin.id for plugin in source.plugins()))
             found[git] = Repository(reference=git, names=tuple(dict.fromkeys(names)), at=reference.at)
     return list(found.values())
 

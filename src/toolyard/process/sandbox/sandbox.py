@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from toolyard.core.sandbox_properties import PROPERTIES
 from toolyard.errors import NoSandbox
+from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import printable
 from toolyard.files.user_folders import user_folder
 from toolyard.files.write_times import TICK, OpenSpan
@@ -369,6 +370,8 @@ class Sandbox:
         if self._span is None and (folders := self._worked_in()):
             if os.path.isdir(self.paths.caches) and self._can_write(self.paths.caches):
                 folders.append(os.path.realpath(self.paths.caches))
+            gits = [one.git for one in self.layout.repositories]  # to which commits are handed over, wherever they are
+            folders += [git for git in gits if not any(is_inside(git, folder) for folder in folders)]
             try:
                 self._span = OpenSpan(folders, self._guarded)
                 self._write_cleanup_file()
