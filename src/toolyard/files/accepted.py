@@ -15,7 +15,7 @@ from toolyard.core.lossless_json import decode_json
 from toolyard.files.atomic import replace_file
 from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
-from toolyard.files.write_times import may_be_from_tools
+from toolyard.files.write_times import can_be_written_now, may_be_from_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,19 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     at: str
     """When it was accepted."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was read, once, by somebody who may accept it."""
+
+    path: str
+    data: bytes
+    is_exposed: bool
+    """Whether something runs that could write it: what was looked at before may have been something else."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.data)
 
 
 def objection(path: str, data: bytes, facts: os.stat_result) -> str | None:
@@ -72,12 +85,20 @@ def accepted() -> list[Accepted]:
         return []
 
 
-def accept(path: str) -> Accepted:
-    """Keep what a file says now as accepted; OSError when it cannot be read."""
+def candidate(path: str) -> Candidate:
+    """What a file says now; OSError when it cannot be read."""
+    real = os.path.realpath(path)
+    content = Door().read(real, largest=LARGEST)
+    return Candidate(path=real, data=content.data, is_exposed=can_be_written_now(real, content.facts))
+
+
+def accept(what: Candidate | str) -> Accepted:
+    """Keep as accepted what was read, or what a file says now; OSError when that cannot be done."""
     from datetime import UTC, datetime
 
+    what = candidate(what) if isinstance(what, str) else what
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    added = Accepted(path=os.path.realpath(path), digest=digest_now(path), at=at)
+    added = Accepted(path=what.path, digest=what.digest, at=at)
     with changing() as kept:
         kept[:] = [one for one in kept if (one.path, one.digest) != (added.path, added.digest)] + [added]
     return added

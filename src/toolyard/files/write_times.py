@@ -146,6 +146,12 @@ def may_be_from_tools(path: str, facts: os.stat_result) -> bool:
     )
 
 
+def can_be_written_now(path: str, facts: os.stat_result) -> bool:
+    """Whether something may be running that can write the file at a path."""
+    born = cache(lambda: birth_time(path, facts))
+    return any(span.until is None and not span.guards(path, facts, born) for span in spans_above(path))
+
+
 def spans_above(path: str) -> list[Span]:
     """The spans of all folders that a path is in."""
     return [span for folder in Path(path).parents for span in ended(read(record_file(str(folder)), str(folder)))]

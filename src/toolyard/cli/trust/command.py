@@ -42,21 +42,34 @@ def list_accepted(as_json: bool) -> int:
 
 @trust.command(short_help="Accept what files say now.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--digest", help="Accept the FILE only if this is the SHA-256 of what it says.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer for programs.")
-def accept(files: tuple[str, ...], as_json: bool) -> int:
-    """Accept what each FILE says now, so that it is obeyed; look at it first. Another change has to be accepted again.
+def accept(files: tuple[str, ...], digest: str | None, yes: bool, as_json: bool) -> int:
+    """Accept what each FILE says now, so that it is obeyed. Another change has to be accepted again.
 
-    Exit status: 0 done, 2 if one cannot be read; then none is accepted.
+    Each file is read once. At a terminal it is shown and asked about, and what was shown is accepted. Elsewhere look at
+    it first; while something runs that could write it, only --digest says that what you looked at is what is accepted.
+
+    Exit status: 0 done, 2 if one cannot be read, 3 if one is not accepted; then none is.
     """
+    from toolyard.cli.trust.acceptance import refusal
     from toolyard.files.accepted import accept as keep
-    from toolyard.files.accepted import digest_now
+    from toolyard.files.accepted import candidate
 
+    if digest is not None and len(files) != 1:
+        raise click.UsageError("--digest is for one FILE")
+    found = []
     for file in files:
         try:
-            digest_now(file)
+            found.append(candidate(file))
         except OSError as error:
             raise click.UsageError(f"{file}: {error.strerror or error}") from error
-    shown([keep(file) for file in files], "accepted", as_json)
+    for one in found:
+        if refused := refusal(one, digest=digest, asks=not yes and not as_json):
+            show_note(refused[0], "error", hint=refused[1])
+            return 3
+    shown([keep(one) for one in found], "accepted", as_json)
     return 0
 
 
