@@ -351,16 +351,19 @@ class Lifecycle:
         return self.loaded is not None and self.loaded.configuration.readable and not configuration.readable
 
     def _audit_problems(self) -> Iterator[Problem]:
-        """That calls cannot be recorded, as long as they cannot."""
+        """That calls cannot be recorded, as long as they cannot, or soon may not be."""
+        where = Position(file=self._audit.folder)
         if self._audit.trouble:
             hint = "free space or mend the folder's permissions"
-            where = Position(file=self._audit.folder)
             yield Problem(code="audit_unwritable", message=self._audit.trouble, hint=hint, where=where)
+        elif self._audit.shortage:
+            message = self._audit.shortage
+            yield Problem(code="audit_room", message=message, hint="free space", where=where, severity="warning")
 
     def _log_audit(self, message: str) -> None:
         import logging
 
-        logging.getLogger("toolyard.problems").error("audit_unwritable: %s", message)
+        logging.getLogger("toolyard.problems").error("audit: %s", message)
 
     def _names(self, path: Path) -> Names:
         return Names(

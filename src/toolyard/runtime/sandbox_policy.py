@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 PYCACHE = "__pycache__"
 """An empty one has no effect, so that it can be guarded before there is any."""
 LOCKED_FOLDERS = ("audit", "checkpoints", "locks")
-LOCKED_FILES = ("audit.head", "shell-history", "sessions.sqlite", "sessions.sqlite-wal", "sessions.sqlite-shm")
+LOCKED_FILES = (
+    *("audit.head", "audit.next-day", "shell-history"),
+    *("sessions.sqlite", "sessions.sqlite-wal", "sessions.sqlite-shm"),
+)
 """Of the store: what is ours alone."""
 
 

@@ -9,6 +9,7 @@ application was killed, are told of by a `gap` line as soon as lines can be writ
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from hashlib import sha256
@@ -25,6 +26,7 @@ from toolyard.runtime.audit.gaps import (
     interrupted_record,
     is_from_before_boot,
 )
+from toolyard.runtime.audit.reserve import KEPT_FOR_ENDS, Reserve, become_day, give_back, keep_for_next_day, room_beyond
 from toolyard.runtime.audit.writers import LogLock, LogWriter, forget
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 CLOSED = -1
 APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """A link or a pipe in the place of a file is a failure, not a way to write elsewhere or to wait for ever."""
+DISK_FULL = "the disk is full"
 HEAD_SIZE = len(Head("2000-01-01", 0, 0, NO_HEAD.hash).as_bytes())
 
 
@@ -94,8 +97,11 @@ class NdjsonAudit:
         self._writer: LogWriter | None = None
         self._loss = Loss()
         """What could not be written so far, and no line tells of."""
+        self._reserve = Reserve()
         self.trouble = ""
         """Why records cannot be written now; empty when they can."""
+        self.shortage = ""
+        """That the disk is full, and records are written only because there is room that was kept for them."""
         self._told_of_disturbance = False
 
     def write(self, record: dict[str, Any]) -> None:
@@ -140,9 +146,19 @@ class NdjsonAudit:
                 if self._writer and record.get("event") == "start":
                     # It says who will write the end, so that others know when that cannot come any more.
                     record = {**record, "writer": self._writer.id}
+                    self._check_room(now)
                 self._add(now, record, self._last(now))
         finally:
             lock.give_back(self._head_fd)
+
+    def _check_room(self, now: str) -> None:
+        """Where nothing may run unrecorded, what is left of the room is for the ends of what runs already."""
+        if self.policy.on_failure != "stop":
+            return
+        if self._reserve.due_at == 0:  # nobody knows yet
+            self._renew_reserve(self._last(now).size)
+        if self._reserve.is_short and room_beyond(self._fd) < KEPT_FOR_ENDS:
+            raise OSError(errno.ENOSPC, DISK_FULL)
 
     def _tell_of_the_gone(self, now: str) -> None:
         """Write what applications that were killed, or could not write, have left unsaid."""
@@ -230,9 +246,23 @@ class NdjsonAudit:
         written = os.write(self._fd, line)
         if written != len(line):
             os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, DISK_FULL)
         self._save(after)
+        if after.size >= self._reserve.due_at:
+            self._renew_reserve(after.size)
         return after
+
+    def _renew_reserve(self, size: int) -> None:
+        """Keep room for the lines to come; that there is no more to be had is said once, as long as it lasts."""
+        self._reserve.renew(self._fd, size)
+        if not self._reserve.is_short:
+            self.shortage = ""
+            keep_for_next_day(self.folder)
+            return
+        told, room = bool(self.shortage), room_beyond(self._fd) >> 10
+        self.shortage = f"the disk is full; the audit log has room for {room} KiB more, which was kept for it"
+        if not told:
+            self._on_failure(self.shortage)
 
     def _save(self, head: Head) -> None:
         self._head, self._head_bytes = head, head.as_bytes()
@@ -257,10 +287,14 @@ class NdjsonAudit:
 
     def _open_day(self, day: str) -> int:
         if self._fd != CLOSED:
+            if day != self._day:
+                give_back(self._fd)
             os.close(self._fd)
             self._fd = CLOSED
+        self._reserve.forget()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = str(self._day_file(day))
+        become_day(self.folder, self._path)
         self._fd = os.open(self._path, APPENDING, 0o600)
         self._day = day
         stat = os.fstat(self._fd)
