@@ -3,7 +3,8 @@
 A shell starts the keeper in the background and becomes the guard, so that the two interpreters start side by side. The
 guard is the keeper's parent and a *subreaper*: when the keeper dies, whatever it owned becomes the guard's. It sees
 the end of the application and of the keeper by handles on them, and the keeper sees the end of the guard by a pipe, so
-that each of the two ends everything when the other is gone. Whoever of them was stopped is made to go on by the end of
+that each of the two ends everything when the other is gone. It says on its standard input when it watches, before which
+nothing is started inside. Whoever of them was stopped is made to go on by the end of
 its parent. An application that cleans up itself dismisses the guard by a byte on its standard input, and is told by one
 when nothing of the keeper's is left: until a process that was told of files is gone takes the kernel a while longer.
 """
@@ -38,8 +39,8 @@ READY_AFTER = 0.5
 """Seconds after which the guard has the time to import what it may need."""
 OWNER_PATIENCE = 10.0
 """How long an application may take to be gone once it has let go of everything."""
-ALL_ENDED = b"e"
-"""What the application is told when nothing of its keeper's is left."""
+READY, ALL_ENDED = b"r", b"e"
+"""What the application is told when the guard watches, and when nothing of its keeper's is left."""
 GIVE_UP_AFTER = 3.0
 """How long to try SIGKILL on processes that do not die (in uninterruptible sleep)."""
 
@@ -105,7 +106,7 @@ class Guard:
         poll = select.poll()
         poll.register(self.owner, select.POLLIN)
         poll.register(0, select.POLLIN)
-        if any(fd == 0 for fd, _ in poll.poll()) and os.read(0, 1):
+        if any(fd == 0 for fd, _ in poll.poll()) and was_dismissed():
             return False
         poll.unregister(0)
         return bool(poll.poll(int(OWNER_PATIENCE * 1000)))
@@ -150,6 +151,7 @@ def main() -> None:
     go_on_without_parent()
     guard = Guard(owner, keeper, groups)
     files = FileGuards(guards, groups, keeper)
+    tell_owner(READY)
     guard.watch(files)
     guard.end_all()
     files.look_once_more()
@@ -158,14 +160,21 @@ def main() -> None:
         from toolyard.process.sandbox.cleanup import clean_up
 
         clean_up(cleanup_file)
-    tell_owner()
+    tell_owner(ALL_ENDED)  # nor to be put back
     os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
 
 
-def tell_owner() -> None:
-    """Nothing is left to be ended, or to be put back."""
+def was_dismissed() -> bool:
+    """Whether the application says so, which may have ended without reading what we told it: that is an error."""
+    try:
+        return bool(os.read(0, 1))
+    except OSError:
+        return False
+
+
+def tell_owner(word: bytes) -> None:
     try:  # noqa: SIM105
-        os.write(0, ALL_ENDED)
+        os.write(0, word)
     except OSError:  # it is gone, or waits for our end
         pass
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import CannotStart
 from toolyard.process.keeper.groups import thaw
-from toolyard.process.keeper.guard import ALL_ENDED, GUARD_SCRIPT
+from toolyard.process.keeper.guard import ALL_ENDED, GUARD_SCRIPT, READY
 from toolyard.process.keeper.mounts_inside import innermost
 from toolyard.process.keeper.wire import NO_SIGNAL, Channel, close_all
 from toolyard.process.process_tree import (
@@ -174,8 +174,10 @@ class KeeperProcess:
 
     async def _ends_within(self, seconds: float) -> bool:
         """Hear of the end in the very moment: from the guard, or from the kernel if the guard was killed."""
-        heard = await self._hears_within(seconds, (self._guard_input.fileno(),))
-        return heard and (self._was_told() or await self._is_gone_within(seconds))
+        while await self._hears_within(seconds, (self._guard_input.fileno(),)):
+            if (word := self._word_of_guard()) != READY:  # of one that was not waited for
+                return word == ALL_ENDED or await self._is_gone_within(seconds)
+        return False
 
     async def _is_gone_within(self, seconds: float) -> bool:
         return await self._hears_within(seconds, ()) and self._process.poll() is not None
@@ -198,11 +200,23 @@ class KeeperProcess:
                 loop.remove_reader(handle)
             os.close(handles[0])
 
-    def _was_told(self) -> bool:
-        """Whether the guard said that nothing is left. Nobody but the guard and we have an end of this."""
+    def _word_of_guard(self) -> bytes:
+        """What the guard said; nothing where it is gone. Nobody but the guard and we have an end of this."""
         with contextlib.suppress(OSError):
-            return self._guard_input.recv(1, socket.MSG_DONTWAIT) == ALL_ENDED
-        return False
+            return self._guard_input.recv(1, socket.MSG_DONTWAIT)
+        return b""
+
+    def _wait_for_ready_guard(self) -> None:
+        """It starts beside the keeper, which has the longer way: it is hardly ever waited for."""
+        self._guard_input.settimeout(ENTER_PATIENCE)
+        word = b""
+        with contextlib.suppress(OSError):
+            word = self._guard_input.recv(1)
+        self._guard_input.settimeout(None)
+        if word != READY:
+            self._channel.close()
+            self._dismiss_guard()
+            raise CannotStart(f"the guard of the sandbox does not start: {self._last_words()}", errno=errno.EPERM)
 
     def _has_ended_within(self, seconds: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -217,6 +231,7 @@ class KeeperProcess:
                 self._channel.close()
                 self._dismiss_guard()
                 raise CannotStart(f"{confinement.backend}: {self._last_words() or message[1]}", errno=errno.EPERM)
+            self._wait_for_ready_guard()
         finally:
             self._end_the_way()
         self._pid = innermost(self._process.pid)

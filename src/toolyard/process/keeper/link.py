@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolyard.process.sandbox.sandbox import Sandbox
+
+
+MOST_TRIES = 5
+"""How often a sandbox is built whose owner replaces what it guards just then."""
 
 
 class ShellChild(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +247,7 @@ class KeeperLink:
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> KeeperProcess:
         """Start a keeper in the best sandbox that can really be built; outside of any only if the policy lets us."""
+        tries = 0
         while True:
             keeper = self._begin()
             self._starting = None
@@ -253,6 +259,10 @@ class KeeperLink:
                     raise
                 self.sandbox.rule_out(keeper.confinement.backend, str(error))
             else:
+                if self.sandbox and not self.sandbox.has_all_guards():
+                    tries += 1
+                    self._build_anew(keeper, self.sandbox, is_last=tries == MOST_TRIES)
+                    continue
                 if self.sandbox:
                     self.sandbox.was_entered = True
                 if self.sandbox and keeper.proxy_listener:
@@ -260,6 +270,15 @@ class KeeperLink:
                 if self.sandbox and keeper.supervision:
                     self.sandbox.connections.supervise(*keeper.supervision)
                 return keeper
+
+    def _build_anew(self, keeper: KeeperProcess, sandbox: Sandbox, *, is_last: bool) -> None:
+        """Something that is to be guarded was replaced before the guard watched it: no mount is on what is there."""
+        keeper.close()
+        keeper.kill()
+        close_all(keeper.supervision)
+        sandbox.lay_out_again()
+        if is_last:
+            raise CannotStart("what the sandbox guards is replaced faster than it can be built", errno=errno.EAGAIN)
 
     def _begin(self) -> KeeperProcess:
         if self._starting is None:
@@ -284,8 +303,8 @@ class KeeperLink:
                     spawned.session.on_exited(status)
             case ("closing",) if self._keeper:
                 self._keeper.is_closing = True
-            case ("failed", id, errno, what):
-                self._settle(id, cannot_start(errno, what))
+            case ("failed", id, number, what):
+                self._settle(id, cannot_start(number, what))
 
     def _lost(self, keeper: KeeperProcess) -> None:
         """The keeper died under us: its children have no owner any more, so we kill them."""
@@ -350,6 +369,6 @@ def open_terminal(path: bytes) -> int:
         raise CannotStart(f"terminal: {error.strerror}", errno=error.errno or 0) from error
 
 
-def cannot_start(errno: int, what: str) -> CannotStart:
+def cannot_start(number: int, what: str) -> CannotStart:
     subject = "working directory" if what == "cwd" else "program"
-    return CannotStart(f"{subject}: {os.strerror(errno)}", errno=errno)
+    return CannotStart(f"{subject}: {os.strerror(number)}", errno=number)

@@ -247,6 +247,14 @@ class Sandbox:
             self._chooser.rule_out(backend, reason)
             return
         self._tried_again.add(backend)
+        self.lay_out_again()
+
+    def has_all_guards(self) -> bool:
+        """Whether what the mounts are to guard is what was there when they were made: else it is guarded by none."""
+        return all(identity_of(path) == which for path, which in self._guarded.items())
+
+    def lay_out_again(self) -> None:
+        """Build it anew around what is there now. Nothing is inside."""
         self._layout = None
         if self._mount_points:
             self._mount_points.remove()
