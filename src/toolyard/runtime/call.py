@@ -20,11 +20,12 @@ from msgspec.structs import replace
 
 from toolyard.core.lossless_json import encode_json
 from toolyard.core.tool import CallContext, ToolResult
+from toolyard.errors import NoSandbox
 from toolyard.runtime.call_events import CallEvents
 from toolyard.runtime.call_steps.conditions import NO_HOOKS, CallChanged, CallEnded, ReadyCall
 from toolyard.runtime.call_steps.permission import Permission
 from toolyard.runtime.call_steps.recording import CallRecord
-from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, redacted, unknown_tool
+from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, not_run, redacted, unknown_tool
 from toolyard.runtime.call_steps.running import run_tool
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class PendingCall:
             return self._finish(limited(result, self._settings))
         except CallEnded as ended:
             return self._finish(ended.result)
+        except NoSandbox as error:  # which is known only now, as on a full disk
+            return self._finish(not_run(str(error)))
         except asyncio.CancelledError as error:
             self.cancel(error)
             raise
@@ -228,7 +231,7 @@ class PendingCall:
 
     async def _checkpoint(self, ready: ReadyCall) -> None:
         if (sandbox := ready.sandbox(self._services)) and (reason := sandbox.refusal()):
-            raise CallEnded(ToolResult(text=f"The call was not run: {reason}", failure="denied"))
+            raise CallEnded(not_run(reason))
         if self._hooks.checkpoints:
             await self._hooks.checkpoints.before(self.call, ready.tool.spec, ready.plan, ready.context.reach)
 

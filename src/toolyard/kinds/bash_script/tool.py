@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, as_word, call_line, limit_hit, one_line, seconds
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.errors import CannotStart
+from toolyard.errors import CannotStart, NoSandbox
 from toolyard.kinds.bash_script.arguments import CannotPass, PassedArguments, checked, pass_arguments
 from toolyard.process.child import ChildOutcome, ChildRequest
 
@@ -87,6 +87,8 @@ class BashScriptTool:
         """Run it; a failure's text is what `error` makes of it, or what the tool printed."""
         try:
             outcome = await self._invoke("run", plan, context, timeout=self._limit(context), listen=True)
+        except NoSandbox:
+            raise
         except CannotStart as error:
             return ToolResult(text=self._explain(error, plan), failure="crash")
         attachments = await self._attachments(outcome, plan, context)

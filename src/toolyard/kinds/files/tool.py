@@ -12,7 +12,7 @@ from toolyard.core.json_values import cut
 from toolyard.core.regexes import late_pattern
 from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Plan, ToolResult
-from toolyard.errors import ProcessError
+from toolyard.errors import NoSandbox, ProcessError
 from toolyard.kinds.files.specs import SPECS, TIMEOUT
 from toolyard.process.json_rpc import RpcError, RpcResult
 
@@ -89,6 +89,8 @@ class FileTool:
             answer = await self._ask(plan, context, dry=False, reach=context.reach)
         except TimeoutError:
             answer = None
+        except NoSandbox:
+            raise
         except ProcessError as error:
             return failed(str(error), "crash")
         match answer:

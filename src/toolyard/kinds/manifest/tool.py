@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolyard.core.json_values import refuse_constant
 from toolyard.core.text import LONGEST_TIMEOUT, TIMED_OUT, call_line, encode_json, limit_hit
 from toolyard.core.tool import JsonInput, Plan, ToolResult, ToolSpec, Truncation
-from toolyard.errors import CannotStart
+from toolyard.errors import CannotStart, NoSandbox
 from toolyard.kinds.manifest.program import Program, explain_start, program_problem
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import exact_environment
@@ -82,6 +82,8 @@ class ManifestCommandTool:
         try:
             request, children = self._request(plan, context), self._runner.children[context.reach]
             outcome = await children.run(request)
+        except NoSandbox:
+            raise
         except CannotStart as error:
             return ToolResult(text=error_text(explain_start(error, plan.argv[0], plan.cwd)), failure="crash")
         result = succeeded(outcome) if outcome.exit_code == 0 and not outcome.timed_out else failed(outcome)

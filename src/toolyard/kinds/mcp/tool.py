@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.core.text import call_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.errors import ProcessError
+from toolyard.errors import NoSandbox, ProcessError
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.pinned import DefinitionChanged
 from toolyard.kinds.mcp.reference import McpProgram, fitting
@@ -89,6 +89,8 @@ class ServerTool(ABC):
             return self._failed(f"timed out after {seconds(limit)}{ended}", "timeout")
         except ServerLost as lost:
             return self._lost(lost)
+        except NoSandbox:
+            raise
         except ProcessError as error:
             return self._failed(f"could not be run: {error}", "crash")
         except Exception as error:  # of the SDK, for which an error that a server reports is an exception

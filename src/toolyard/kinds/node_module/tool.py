@@ -11,7 +11,7 @@ from toolyard.core.content import TextPart, part_of, text_and_attachments, text_
 from toolyard.core.text import call_line, one_line, seconds
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.core.wire.content_forms import part_of_mcp
-from toolyard.errors import ProcessError
+from toolyard.errors import NoSandbox, ProcessError
 from toolyard.kinds.node_module.hosts import TimedOut
 from toolyard.process.json_rpc import RpcError, RpcLost, RpcResult
 from toolyard.process.output import Captured, HeadTail
@@ -81,6 +81,8 @@ class NodeModuleTool:
             reply = await self._ask("tools/call", plan, context, output=output)
         except asyncio.CancelledError as error:
             raise cancelled_with(output.answer(None)) from error
+        except NoSandbox:
+            raise
         except ProcessError as error:
             return self._failed(f"could not be run: {error}", output, failure="crash")
         match reply:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolyard.bash.syntax.full_screen import NEEDS_A_TERMINAL, full_screen_program
 from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_line, joined
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
-from toolyard.errors import CannotStart
+from toolyard.errors import CannotStart, NoSandbox
 from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
 from toolyard.process.child import ChildRequest
@@ -86,6 +86,8 @@ class ShellCommandTool:
             return without_screen(program)
         try:
             outcome = await self._runner.children[context.reach].run(self._request(plan, context, timeout))
+        except NoSandbox:
+            raise
         except CannotStart as error:
             text = f"Error: the command could not be started: {error} ({plan.cwd})"
             return ToolResult(text=text, failure="crash")

@@ -13,7 +13,7 @@ from toolyard.core.reach import is_beyond
 from toolyard.core.screen_text import readable
 from toolyard.core.text import first_line, joined, one_line
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.errors import ProcessError, ShellError
+from toolyard.errors import NoSandbox, ProcessError, ShellError
 from toolyard.kinds.shell.idle_shells import IdleShells
 from toolyard.kinds.shell.limits_text import with_limits
 from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
@@ -224,6 +224,8 @@ class BashTool:
             live = self._sessions.get(context)
             await live.settled()  # as with every other kind, nothing of it goes on
             raise cancelled_with(live.take_cancelled()) from error
+        except NoSandbox:
+            raise
         except (ShellError, ProcessError) as error:
             return ToolResult(text=f"Error: {error}", failure="crash")
         return as_result(reply, plan.arguments.get("timeout") or self._sessions.options.timeout_seconds)

@@ -83,6 +83,11 @@ def not_loaded(name: str, problem: Problem) -> ToolResult:
     return ToolResult(text=f"The tool '{name}' could not be loaded: {place}{problem.sentence}", failure="unknown_tool")
 
 
+def not_run(reason: str) -> ToolResult:
+    """A call that the sandbox does not let begin."""
+    return ToolResult(text=f"The call was not run: {reason}", failure="denied")
+
+
 def unknown_tool(name: str, known: Sequence[str]) -> ToolResult:
     """Name the nearest, or all when they are few."""
     import difflib

@@ -18,7 +18,7 @@ from toolyard.files.plain_text import data_of, printable
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
 from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders, remove_link
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
-from toolyard.process.sandbox.git.settings import plain_part
+from toolyard.process.sandbox.git.settings import lost_addresses, plain_part
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
     from toolyard.process.sandbox.folder_events import FolderEvents
+    from toolyard.process.sandbox.git.settings import GitSetting
 
 
 log = logging.getLogger("toolyard.sandbox")
@@ -253,6 +254,8 @@ class NestedRepositories:
             moved[path] = os.path.join(git, move_aside(name, folder))
             with open(os.open(name, NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
                 file.write(os.fsencode(plain))
+            if lost := lost_addresses(text, git, self._roots):
+                moved[path] = with_word_on_address(moved[path], git, lost[0])
         return moved
 
     def _disarm_hooks(self, git: str) -> dict[str, str]:
@@ -287,6 +290,18 @@ class NestedRepositories:
         if key not in self._judged:
             self._judged[key] = is_from_tools(path, facts)
         return self._judged[key]
+
+
+def with_word_on_address(aside: str, git: str, lost: GitSetting) -> str:
+    """What became of a configuration, with a word on the remote that has no address any more."""
+    import shlex
+
+    tree = os.path.dirname(git) if is_repository_of_its_own(git) else git
+    words = ("git", "-C", tree, "remote", "set-url", lost.subsection or "", lost.value or "")
+    return (
+        f"moved to {aside}; it is without remote.{lost.subsection}.url = {lost.value} now, which is a folder that is "
+        f"not looked over: git outside would run what tools may put there. If it is yours, outside: {shlex.join(words)}"
+    )
 
 
 def is_from_tools(path: str, facts: os.stat_result) -> bool:

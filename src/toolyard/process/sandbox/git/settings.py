@@ -72,6 +72,13 @@ def plain_part(text: str, git: str, roots: Sequence[str]) -> str | None:
     return None if is_all_kept(text, kept) else written(kept)
 
 
+def lost_addresses(text: str, git: str, roots: Sequence[str]) -> list[GitSetting]:
+    """The addresses of remotes that do not stay because they are folders of this machine, as of a clone of one."""
+    remotes = [one for one in settings_in(text) if (one.section, one.name) == ("remote", "url") and one.subsection]
+    folders = [one for one in remotes if os.path.isabs(one.value or "") and is_one_line(one)]
+    return [one for one in folders if not is_harmless(one, git, roots)]
+
+
 def is_all_kept(text: str, kept: list[GitSetting]) -> bool:
     """Whether a text says what is kept and nothing else, however one reads it."""
     is_plain = all(re.fullmatch(PLAIN, line) for line in text.split("\n"))
