@@ -187,18 +187,22 @@ class PendingCall:
 
     async def _permit(self, ready: ReadyCall) -> None:
         """Go on with the reach that the rules, or a person, let the call have."""
-        request = self._request(ready)
-        verdict = await self._permission.verdict(request, ready)
+        verdict = self._permission.without_rules(ready) or await self._by_rules(ready)
         self._let_reach(ready, verdict)
-        if verdict.decision == "ask":
-            if self._events:
-                self._events.asked(verdict)
-            verdict = await self._permission.ask(request, verdict)
-            self._let_reach(ready, verdict)
         if self._events:
             self._events.decided(verdict)
         if verdict.decision == "deny":
             raise CallEnded(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
+
+    async def _by_rules(self, ready: ReadyCall) -> Verdict:
+        request = self._request(ready)
+        verdict = await self._permission.verdict(request, ready)
+        if verdict.decision != "ask":
+            return verdict
+        self._let_reach(ready, verdict)
+        if self._events:
+            self._events.asked(verdict)
+        return await self._permission.ask(request, verdict)
 
     def _let_reach(self, ready: ReadyCall, verdict: Verdict) -> None:
         """From now on the call runs as far as the verdict says; what a question shows is what that would do."""

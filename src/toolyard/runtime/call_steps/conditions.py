@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from toolyard.core.tool import JsonInput
-from toolyard.permissions.verdict import AllowAll, answer_always
+from toolyard.permissions.verdict import AllowAll, MayHaveNoRules, answer_always
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,6 +103,8 @@ class CallServices:
         self.audit = audit
         self.redactor = redactor
         self.permissions = permissions or AllowAll()
+        self.ruleless = self.permissions if isinstance(self.permissions, MayHaveNoRules) else None
+        """The same, where it can say at once that there are no rules."""
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
