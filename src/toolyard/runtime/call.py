@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import time
 import traceback
@@ -164,7 +163,7 @@ class PendingCall:
             agent=settings.agent,
             emit=self._events.output if self._events else None,
             spill_folder=settings.spill_folder,
-            spill_name=file_name(self.call.id),
+            spill_name=file_name(self.call.id, self._services.next_name()),
             given=self.call.arguments,
             timeout=self.call.timeout,
             by_person=self.call.by_person,
@@ -260,9 +259,9 @@ class PendingCall:
         return ToolResult(text=text, failure="crash")
 
 
-def file_name(call_id: str) -> str:
+def file_name(call_id: str, unique: str) -> str:
     """A name that no other call has, whose id comes from a model and may come again.
 
     Only harmless characters of the id become part of it.
     """
-    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{unique}.out"

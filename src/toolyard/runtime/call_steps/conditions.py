@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
@@ -108,7 +110,12 @@ class CallServices:
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
+        self._names = map(f"{os.urandom(4).hex()}{{:02x}}".format, itertools.count())
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
+
+    def next_name(self) -> str:
+        """What no other call has, of whatever application."""
+        return next(self._names)
 
     def decoder_for(self, tool: Tool) -> ArgumentDecoder:
         """The tool's decoder, made once for each version of the tool."""
