@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.reach import Reach
     from toolyard.permissions.grants import Grant
+    from toolyard.permissions.paths import OwnFolders
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import PolicyCaseOutcome
     from toolyard.permissions.rules import Rule, RuleBook
@@ -213,6 +214,7 @@ async def check_once(
     from toolyard.permissions.decide import decide_line
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore, default_grants_file
+    from toolyard.permissions.paths import NO_OWN_FOLDERS
     from toolyard.permissions.reach import with_reach
 
     # No rule for a folder lets a command write the files that hold the rules themselves.
@@ -221,7 +223,9 @@ async def check_once(
     if book is None:
         return 2
     here = os.getcwd()
-    where = CallSite(tool=tool, cwd=here, workspace=here, protected=tuple(map(str, files_of_rules)))
+    protected = tuple(map(str, files_of_rules))
+    own = NO_OWN_FOLDERS if rules else own_folders(options, agent)
+    where = CallSite(tool=tool, cwd=here, workspace=here, protected=protected, own=own)
     found = await decide_line(command, book.reaching(reach), where, wanted=reach)
     verdict = with_reach(found, reach, book.usual_reach)
     if as_json:
@@ -232,13 +236,14 @@ async def check_once(
 
 
 async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
+    from toolyard.permissions.paths import NO_OWN_FOLDERS
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
-    book = book_of(options, rules, agent, says_so=False)
+    book, own = book_of(options, rules, agent, says_so=False), NO_OWN_FOLDERS if rules else own_folders(options, agent)
     outcomes: list[PolicyCaseOutcome] = []
     bad = 0
     for case in read_cases(file):
-        outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
+        outcome = case.message if isinstance(case, BadCase) else await run_case(case, book, own)
         if isinstance(outcome, str):
             bad += 1
             show_note(f"{relative(str(file))}:{case.line}: {outcome}", "error")
@@ -249,6 +254,17 @@ async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agen
     else:
         show_differences(outcomes, bad)
     return 2 if bad else 1 if any(not outcome.passed for outcome in outcomes) else 0
+
+
+def own_folders(options: GlobalOptions, agent: str | None) -> OwnFolders:
+    """The folders for temporary files that commands would have for themselves here, as a call would be judged."""
+    from toolyard.permissions.paths import OwnFolders
+    from toolyard.runtime.sandbox_policy import temporary_folders
+
+    policy, _, configuration = policy_in_force(options, agent)
+    folders, others = temporary_folders(configuration, os.getcwd())
+    seen = (str(config_path(options).absolute()), *map(str, policy.grants.files))
+    return OwnFolders(folders, (*others, *seen))
 
 
 def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
