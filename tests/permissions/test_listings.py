@@ -127,12 +127,17 @@ async def test_settings_of_the_folder_make_a_listing_a_question(workspace, name)
     assert await decision(line, workspace, "read-only", "wholly") == "ask"
 
 
-async def test_a_file_that_python_would_take_for_a_module_makes_its_code_a_question(workspace):
-    line = "python3 -c 'print(1)'"
-    assert await decision(line, workspace, "read-only", "wholly") == "allow"
+async def test_a_file_that_python_would_take_for_a_module_closes_the_look_of_its_code(workspace):
+    book = make_book(Section(is_configured=True, preset="read-only"), kept="wholly")
+    where = CallSite(tool="bash", cwd=workspace, workspace=workspace)
+
+    async def reach() -> str:
+        return with_reach(await decide_line("python3 -c 'print(1)'", book, where), None, book.usual_reach).reach
+
+    assert await reach() == "look"
     with open(f"{workspace}/json.py", "w") as module:
         module.write("print('mine')\n")
-    assert await decision(line, workspace, "read-only", "wholly") == "ask"
+    assert await reach() == "closed"
 
 
 async def test_somebodys_own_rule_keeps_its_meaning(workspace):

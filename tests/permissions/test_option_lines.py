@@ -51,11 +51,15 @@ async def test_every_spelling_of_an_option_with_a_text_is_allowed(preset, patter
     assert await allowed(lines, preset, tmp_path) == lines
 
 
+OBEY_A_FOLDER = {"cargo --version", "rustc --version"}
+"""A toolchain that the folder names answers these, so without a sandbox they are asked about."""
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 async def test_no_line_that_looks_around_is_asked_about(preset, tmp_path):
     assert len(set(HARMLESS)) == len(HARMLESS) >= 600
     asked = set(HARMLESS).difference(await allowed(HARMLESS, preset, tmp_path))
-    assert asked == set(), "a guard that is stricter than it must be is a fault, too"
+    assert asked == OBEY_A_FOLDER, "a guard that is stricter than it must be is a fault, too"
 
 
 async def test_nobody_who_works_is_asked_about_a_line_that_changes_files_of_the_workspace(tmp_path):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.core.reach import Reach
     from toolyard.permissions.grants import Grant
+    from toolyard.permissions.paths import OwnFolders
     from toolyard.permissions.policy import RulePolicy
     from toolyard.permissions.policy_tests import PolicyCaseOutcome
     from toolyard.permissions.rules import Rule, RuleBook
@@ -217,13 +218,14 @@ async def check_once(
 
     # No rule for a folder lets a command write the files that hold the rules themselves.
     files_of_rules = (config_path(options).absolute(), *GrantStore(default_grants_file()).files)
-    book = book_of(options, rules, agent)
-    if book is None:
+    found = book_of(options, rules, agent)
+    if found is None:
         return 2
-    here = os.getcwd()
-    where = CallSite(tool=tool, cwd=here, workspace=here, protected=tuple(map(str, files_of_rules)))
-    found = await decide_line(command, book.reaching(reach), where, wanted=reach)
-    verdict = with_reach(found, reach, book.usual_reach)
+    (book, own), here = found, os.getcwd()
+    protected = tuple(map(str, files_of_rules))
+    where = CallSite(tool=tool, cwd=here, workspace=here, protected=protected, own=own)
+    decided = await decide_line(command, book.reaching(reach), where, wanted=reach)
+    verdict = with_reach(decided, reach, book.usual_reach)
     if as_json:
         show_json(verdict.as_mapping())
     else:
@@ -232,13 +234,14 @@ async def check_once(
 
 
 async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agent: str | None, as_json: bool) -> int:
+    from toolyard.permissions.paths import NO_OWN_FOLDERS
     from toolyard.permissions.policy_tests import BadCase, read_cases, run_case
 
-    book = book_of(options, rules, agent, says_so=False)
+    book, own = book_of(options, rules, agent, says_so=False) or (None, NO_OWN_FOLDERS)
     outcomes: list[PolicyCaseOutcome] = []
     bad = 0
     for case in read_cases(file):
-        outcome = case.message if isinstance(case, BadCase) else await run_case(case, book)
+        outcome = case.message if isinstance(case, BadCase) else await run_case(case, book, own)
         if isinstance(outcome, str):
             bad += 1
             show_note(f"{relative(str(file))}:{case.line}: {outcome}", "error")
@@ -251,20 +254,24 @@ async def test_once(options: GlobalOptions, file: Path, rules: Path | None, agen
     return 2 if bad else 1 if any(not outcome.passed for outcome in outcomes) else 0
 
 
-def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True) -> RuleBook | None:
-    """The rules of a file, or those in force; None, after a message, when they cannot be read."""
-    if rules is None:
-        from toolyard.runtime.sandbox_policy import how_kept
+def book_of(
+    options: GlobalOptions, rules: Path | None, agent: str | None, *, says_so: bool = True
+) -> tuple[RuleBook, OwnFolders] | None:
+    """The rules of a file, or those in force, and which temporary files are a call's own; None, after a message, when
+    they cannot be read.
+    """
+    from toolyard.permissions.paths import NO_OWN_FOLDERS
 
+    if rules is None:
         policy, agent, configuration = policy_in_force(options, agent)
         section = policy.sections.of(agent)
         show_problems([*section.problems, *policy.problems()])
         if section.is_configured:
-            return policy.book(agent, os.getcwd(), kept=how_kept(configuration))
+            return book_in_force(policy, agent, configuration)
         if says_so:
             show_note("no 'permissions' are configured, so nobody is asked; this is what the preset 'workspace' says")
         section.is_configured = True
-        return policy.book(agent, os.getcwd())
+        return policy.book(agent, os.getcwd()), NO_OWN_FOLDERS
     from toolyard.config.document import read_document
     from toolyard.core.problems import Problem
     from toolyard.permissions.rules import RuleBook
@@ -281,7 +288,18 @@ def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, sa
     if problems or not read:
         show_note(f"{rules} holds no rules: an object with the lists allow, ask and deny", "error")
         return None
-    return RuleBook([rule for found, _ in read for rule in found])
+    return RuleBook([rule for found, _ in read for rule in found]), NO_OWN_FOLDERS
+
+
+def book_in_force(policy: RulePolicy, agent: str, configuration: Configuration) -> tuple[RuleBook, OwnFolders]:
+    """The rules as they hold where calls are kept in, and the temporary files that they would have for themselves."""
+    from toolyard.permissions.paths import OwnFolders
+    from toolyard.runtime.sandbox_policy import how_kept, temporary_folders
+
+    folders, others = temporary_folders(configuration, os.getcwd())
+    of_rules = (str(configuration.document.path.absolute()), *map(str, policy.grants.files))
+    book = policy.book(agent, os.getcwd(), kept=how_kept(configuration))
+    return book, OwnFolders(folders, (*others, *of_rules))
 
 
 def policy_in_force(options: GlobalOptions, agent: str | None = None) -> tuple[RulePolicy, str, Configuration]:

@@ -319,7 +319,9 @@ class FileAccess:
         """Why a command changes more than temporary files of its own."""
         given = self._operands(words)
         written = [path for path in given.paths if path.role == "write"] if given else []
-        changed = next((path for path in written if not self._folder.is_own(path.text)), None)
+        changed = next(
+            (path for path in written if path.text not in FREE_TARGETS and not self._folder.is_own(path.text)), None
+        )
         return f"'{changed.shown}' is no temporary file" if changed else None
 
     def why_repository(self, words: Sequence[Word]) -> str | None:

@@ -64,6 +64,10 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return found
 
 
+NO_FILE = ()
+"""The stamp of a file that is not there."""
+
+
 class GrantStore:
     """Reads and writes the file; every change is on disk before it is reported."""
 
@@ -77,6 +81,8 @@ class GrantStore:
 
     def load(self) -> SavedGrants:
         """What holds now; read again only when the file was written since."""
+        if self._stamp == NO_FILE and not os.access(self.file, os.F_OK):
+            return self._loaded  # as at nearly every call of most people
         stamp = stamp_of(self.file)
         if stamp != self._stamp:
             self._loaded, self._stamp = self._read(), stamp
@@ -191,7 +197,7 @@ def stamp_of(file: Path) -> object:
     try:
         state = os.stat(file)
     except OSError:
-        return ()
+        return NO_FILE
     return (state.st_mtime_ns, state.st_size, state.st_ino, state.st_mode)
 
 

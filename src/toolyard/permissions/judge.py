@@ -24,10 +24,17 @@ from toolyard.permissions.expansion.variables import READS_LINES
 from toolyard.permissions.file_access import FREE_TARGETS, NETWORK_FILE, NOT_CERTAIN, FileAccess, WorkingFolder
 from toolyard.permissions.programs.builtins import check_condition
 from toolyard.permissions.programs.carriers import FD_RUNS, carried_by
-from toolyard.permissions.programs.categories import CHANGES_THE_SHELL, is_shell, obeys_its_input, program_name
+from toolyard.permissions.programs.categories import (
+    CHANGES_THE_SHELL,
+    ONLY_LOOKS,
+    is_shell,
+    obeys_its_input,
+    program_name,
+)
 from toolyard.permissions.programs.git import git_concerns, git_subcommand
 from toolyard.permissions.programs.guards import GUARDS, concerns_about, is_known, why_never_covered, why_not_here
 from toolyard.permissions.programs.listings.closed import (
+    CHANGES_THE_COMMAND,
     CLOSED,
     LINE_FOLLOWS,
     SETS_A_VARIABLE,
@@ -433,10 +440,12 @@ class Judge(msgspec.Struct):
     def _only_looks(self, words: Sequence[Word], *, is_listed: bool) -> Rule | None:
         """What lets a command look in a sandbox that wholly keeps it in, although no rule of a preset spells it out."""
         fed_by = self.fed_by if not self.depth else None
+        # Nobody knows what such a program obeys in the folder, so it gets a closed look where that can be had.
+        is_unknown = self._closes and words[0].value not in ONLY_LOOKS
         return (
             rule_for_help(words, self.folder, self._files)
             or rule_for_code(words, self.folder, self._files, fed_by)
-            or (None if is_listed else rule_for_others(words, self.folder, self._files))
+            or (None if is_listed or is_unknown else rule_for_others(words, self.folder, self._files))
         )
 
     def _listed(self, words: Sequence[Word], text: str, rule: Rule) -> Judged | None:
@@ -550,7 +559,7 @@ class Judge(msgspec.Struct):
         elif self.book.confines and is_own_variable(part.name, exported=True) and value is not None:
             pass  # the program sees it, and obeys none of that name
         elif not is_harmless(part.name, value):
-            why = f"'{part.text}' may change what the command does"
+            why = f"'{part.text}' {CHANGES_THE_COMMAND}"
         return self._unless(why, part.text, "assignment", "it changes nothing but how the command prints")
 
     def _unless(self, why: str | None, text: str, kind: str, fine: str, rule: Rule | None = None) -> Judged:

@@ -67,6 +67,9 @@ class OwnFolders(msgspec.Struct, frozen=True):
         return not any(is_inside(os.path.normpath(path), other) for other in self.others)
 
 
+NO_OWN_FOLDERS = OwnFolders()
+
+
 PUBLIC_FILES = frozenset({
     *("/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/redhat-release", "/etc/alpine-release"),
     *("/etc/fedora-release", "/etc/centos-release", "/etc/arch-release", "/etc/issue", "/etc/timezone"),

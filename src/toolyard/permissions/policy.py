@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.core.events import Decision
     from toolyard.core.problems import Problem
     from toolyard.core.reach import Kept
-    from toolyard.core.tool import JsonObject
+    from toolyard.core.tool import JsonObject, Plan
     from toolyard.permissions.expansion.shell_state import ShellFacts, ShellStates
     from toolyard.permissions.file_access import CallSite
     from toolyard.permissions.grants import GrantStore
@@ -116,14 +116,21 @@ class RulePolicy:
             self.approved(request, verdict)
         return verdict
 
+    def without_rules(self, plan: Plan, agent: str, session: str) -> Verdict | None:
+        """What holds where nobody has made a rule, which is said without looking any closer; None elsewhere."""
+        wanted, command = plan.reach, plan.command
+        if self.section(agent, session).is_configured or wanted not in (None, "work", "look"):
+            return None
+        if self._has_rules(session) or (command is not None and MAY_RAISE_RIGHTS.search(command)):
+            return None
+        return ALLOWED_TO[wanted or "work"]
+
     async def _decide_for(self, request: PermissionRequest, agent: str, session: str) -> Verdict:
-        section, wanted = self.section(agent, session), request.plan.reach
-        if not section.is_configured and wanted in (None, "work", "look") and not self._has_rules(session):
-            command = request.plan.command
-            if command is None or not MAY_RAISE_RIGHTS.search(command):
-                return ALLOWED_TO[wanted or "work"]
+        if verdict := self.without_rules(request.plan, agent, session):
+            return verdict
         from toolyard.permissions.reach import with_reach
 
+        section, wanted = self.section(agent, session), request.plan.reach
         site = self._site(request)
         book = self.book(agent, site.workspace, session, kept=request.kept)
         verdict = await self._decide(request, section, book.reaching(wanted), site)

@@ -11,6 +11,7 @@ import msgspec
 from toolyard.files.door import LARGEST_CONFIGURATION, Door
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.paths import NO_OWN_FOLDERS
 from toolyard.permissions.rules import Rule, RuleBook, RuleOrigin, parse_rule
 from toolyard.permissions.section import LISTS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from toolyard.permissions.paths import OwnFolders
     from toolyard.permissions.verdict import Verdict
 
 
@@ -99,7 +101,9 @@ def rules_of(value: Any, origin: RuleOrigin) -> list[Rule] | str:
     return rules
 
 
-async def run_case(case: PolicyCase, book: RuleBook | None = None) -> PolicyCaseOutcome | str:
+async def run_case(
+    case: PolicyCase, book: RuleBook | None = None, own: OwnFolders = NO_OWN_FOLDERS
+) -> PolicyCaseOutcome | str:
     """Judge a case as if its command came from a model; the workspace is the current folder."""
     here = os.getcwd()
     if case.rules is not None:
@@ -107,5 +111,7 @@ async def run_case(case: PolicyCase, book: RuleBook | None = None) -> PolicyCase
         if isinstance(rules, str):
             return rules
         book = RuleBook(rules)
-    verdict = await decide_line(case.command, book or RuleBook([]), CallSite(tool=case.tool, cwd=here, workspace=here))
+        own = NO_OWN_FOLDERS  # only the rules of the case count, wherever it would run
+    site = CallSite(tool=case.tool, cwd=here, workspace=here, own=own)
+    verdict = await decide_line(case.command, book or RuleBook([]), site)
     return PolicyCaseOutcome(case=case, verdict=verdict)

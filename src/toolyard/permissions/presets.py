@@ -38,7 +38,7 @@ LOOKING = """
     node --check **; node -c **;
     git diff-tree **; git --version; mount; npm run; docker compose version;
     python --version; python -V; python3 --version; python3 -V; pip --version; pip3 --version; node --version; node -v;
-    npm --version; npm -v; go version; cargo --version; cargo -V; rustc --version; rustc -V; ruby --version; ruby -v;
+    npm --version; npm -v; go version; ruby --version; ruby -v;
     java -version; java --version; gcc --version; g++ --version; clang --version; cmake --version; make --version;
     make -v; bash --version; docker --version; uv --version; perl --version; perl -v; php --version; php -v;
     git version; curl --version; wget --version; jq --version; tar --version; ssh -V;

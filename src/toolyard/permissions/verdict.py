@@ -145,6 +145,14 @@ class PermissionPolicy(Protocol):
 
 
 @runtime_checkable
+class MayHaveNoRules(Protocol):
+    """A policy that can say at once that nobody has made a rule."""
+
+    def without_rules(self, plan: Plan, agent: str, session: str) -> Verdict | None:
+        """What holds then; None where there are rules, or where the plan has to be looked at all the same."""
+
+
+@runtime_checkable
 class RemembersAnswers(Protocol):
     """A policy that can keep an answer for longer than once."""
 

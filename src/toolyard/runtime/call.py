@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import time
 import traceback
@@ -167,7 +166,7 @@ class PendingCall:
             agent=settings.agent,
             emit=self._events.output if self._events else None,
             spill_folder=settings.spill_folder,
-            spill_name=file_name(self.call.id),
+            spill_name=file_name(self.call.id, self._services.next_name()),
             given=self.call.arguments,
             timeout=self.call.timeout,
             by_person=self.call.by_person,
@@ -190,18 +189,22 @@ class PendingCall:
 
     async def _permit(self, ready: ReadyCall) -> None:
         """Go on with the reach that the rules, or a person, let the call have."""
-        request = self._request(ready)
-        verdict = await self._permission.verdict(request, ready)
+        verdict = self._permission.without_rules(ready) or await self._by_rules(ready)
         self._let_reach(ready, verdict)
-        if verdict.decision == "ask":
-            if self._events:
-                self._events.asked(verdict)
-            verdict = await self._permission.ask(request, verdict)
-            self._let_reach(ready, verdict)
         if self._events:
             self._events.decided(verdict)
         if verdict.decision == "deny":
             raise CallEnded(ToolResult(text=f"The call was not allowed: {verdict.reason}", failure="denied"))
+
+    async def _by_rules(self, ready: ReadyCall) -> Verdict:
+        request = self._request(ready)
+        verdict = await self._permission.verdict(request, ready)
+        if verdict.decision != "ask":
+            return verdict
+        self._let_reach(ready, verdict)
+        if self._events:
+            self._events.asked(verdict)
+        return await self._permission.ask(request, verdict)
 
     def _let_reach(self, ready: ReadyCall, verdict: Verdict) -> None:
         """From now on the call runs as far as the verdict says; what a question shows is what that would do."""
@@ -259,9 +262,9 @@ class PendingCall:
         return ToolResult(text=text, failure="crash")
 
 
-def file_name(call_id: str) -> str:
+def file_name(call_id: str, unique: str) -> str:
     """A name that no other call has, whose id comes from a model and may come again.
 
     Only harmless characters of the id become part of it.
     """
-    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{os.urandom(4).hex()}.out"
+    return f"{NOT_IN_NAMES.sub('_', call_id[:100])}-{unique}.out"

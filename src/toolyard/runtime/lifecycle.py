@@ -166,7 +166,7 @@ class Lifecycle:
         """
         loaded = await self.current()
         tools = loaded.agent(agent, chosen)
-        key = (working_folder(), session or self.options.session, in_turn)
+        key = (loaded.cwd, session or self.options.session, in_turn)
         if (made := tools.settings.get(key)) is None:
             agent = agent or loaded.default_agent()
             made = tools.settings[key] = self._paths.settings(

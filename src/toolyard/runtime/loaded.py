@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,8 @@ class Loaded:
         self._more_tools = more_tools
         self._only_some = only_some
         """Whether this is only a part of the configuration, of which all plugins are on."""
-        self._cwd = working_folder()
+        self.cwd = working_folder()
+        """Where it was used last; in a sandbox, the folder that this was built for."""
         self._changes = Changes()
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
@@ -168,11 +170,14 @@ class Loaded:
     def is_stale(self) -> bool:
         """Whether the configuration or a descriptor was written since, or the sandbox does not fit any more."""
         for path, stamp in self._stamps.items():
-            if stamp_of(path) != stamp:
+            # To ask whether there is one by now costs a fraction of being told that there is not.
+            if os.access(path, os.F_OK) if stamp is None else stamp_of(path) != stamp:
                 return True
+        before, self.cwd = self.cwd, working_folder()
         if self.host.children("work").sandbox is None:
             return False
-        if working_folder() != self._cwd:
+        if before != self.cwd:
+            self.cwd = before
             return True
         for one in self.host.processes.children.values():  # noqa: SIM110 - at every call, and a generator costs more
             if one.is_stale():

@@ -124,6 +124,13 @@ def how_kept(configuration: Configuration) -> Kept:
     return Sandbox(policy, SandboxPaths(home="/", workspace=())).keeps if policy else "not"
 
 
+def temporary_folders(configuration: Configuration, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The folders for temporary files that tools would have for themselves, and what of others is seen in them."""
+    policy = wanted_policy(configuration)
+    paths = SandboxPaths(home=os.path.expanduser("~"), workspace=(workspace,))
+    return Sandbox(policy, paths).temporary() if policy else ((), ())
+
+
 def wanted_policy(configuration: Configuration) -> SandboxPolicy | None:
     """What the configuration wants of a sandbox; None when it wants none."""
     settings = configuration.sandbox

@@ -426,6 +426,15 @@ class Sandbox:
                 self._exchange(at_end=True, with_modules=self._is_alone())
         return moved
 
+    def is_settled(self) -> bool:
+        """Whether a call has left nothing to be exchanged or swept, as nearly every one does."""
+        if not self._is_in_use:
+            return not self.common.notes
+        if self.common.notes or self._exchanging.locked():
+            return False
+        self._events.hear()
+        return not (self._repositories and self._repositories.is_due()) and self._is_swept()
+
     async def sweep_after_call(self) -> dict[str, str]:
         """The same, however much there is, without holding up the event loop.
 
@@ -433,6 +442,7 @@ class Sandbox:
         """
         if not self._is_in_use:
             return {}
+        self._events.hear()
         if self._is_swept():
             return {}
         moved: dict[str, str] = {}
@@ -450,10 +460,9 @@ class Sandbox:
         return asyncio.Lock()
 
     def _is_swept(self) -> bool:
-        """Whether nothing can have come to be since the last sweep, as after nearly every call."""
+        """Whether nothing can have come to be since the last sweep, as far as the events were heard."""
         if self._untold or self._sweeping.locked():
             return False
-        self._events.hear()
         groups = (self._beside_unwanted, self._beside_replaced) if self._replaced else (self._beside_unwanted,)
         return are_quiet(groups) and (self._nested is None or self._nested.is_swept())
 

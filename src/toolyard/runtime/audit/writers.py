@@ -56,6 +56,14 @@ class LogLock:
 
     def take(self, head: int, kind: int = fcntl.LOCK_EX, *, patience: float | None = None) -> None:
         """Wait for our turn, or fail with an OSError when another application never lets go."""
+        if self._fd != NOBODY and not self.disturbed:
+            try:  # as nearly always, twice in every call
+                fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
+                fcntl.flock(head, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pass  # somebody has one of them, and whoever has the first already gets it again
+            else:
+                return
         patience = LOCK_PATIENCE if patience is None else patience
         if self._fd == NOBODY:
             if not try_lock(head, kind, patience):
@@ -66,9 +74,9 @@ class LogLock:
         self.disturbed = not try_lock(head, kind, 0.0 if self.disturbed else HEAD_PATIENCE)
 
     def give_back(self, head: int) -> None:
-        for fd in (head, self._fd):
-            if fd != NOBODY:
-                fcntl.flock(fd, fcntl.LOCK_UN)
+        fcntl.flock(head, fcntl.LOCK_UN)
+        if self._fd != NOBODY:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         if self._fd != NOBODY:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from toolyard.core.tool import JsonInput
-from toolyard.permissions.verdict import AllowAll, answer_always
+from toolyard.permissions.verdict import AllowAll, MayHaveNoRules, answer_always
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,10 +105,17 @@ class CallServices:
         self.audit = audit
         self.redactor = redactor
         self.permissions = permissions or AllowAll()
+        self.ruleless = self.permissions if isinstance(self.permissions, MayHaveNoRules) else None
+        """The same, where it can say at once that there are no rules."""
         self.approver = approver or answer_always(allowed=False, reason="nobody is there to ask")
         self.sandboxes = sandboxes or {}
         """What keeps the children of tools in, by how far they may reach."""
+        self._names = map(f"{os.urandom(4).hex()}{{:02x}}".format, itertools.count())
         self._decoders: WeakKeyDictionary[Tool, ArgumentDecoder] = WeakKeyDictionary()
+
+    def next_name(self) -> str:
+        """What no other call has, of whatever application."""
+        return next(self._names)
 
     def decoder_for(self, tool: Tool) -> ArgumentDecoder:
         """The tool's decoder, made once for each version of the tool."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Approver, Verdict
     from toolyard.runtime.call_steps.conditions import CallHooks, CallServices, CallSettings, ReadyCall
 
+ALLOWED_OUTSIDE = replace(ALLOWED, reach="outside", usual_reach="outside")
+"""Of a tool that works in the application itself or elsewhere, where no sandbox is."""
+
 
 class Permission(msgspec.Struct, frozen=True):
     """Who may be asked about the calls of a conversation, and under which rules."""
@@ -48,6 +51,14 @@ class Permission(msgspec.Struct, frozen=True):
             not_temporary=shown,
             redact=self.services.redactor.redact,
         )
+
+    def without_rules(self, ready: ReadyCall) -> Verdict | None:
+        """What holds where nobody has made a rule; None where there is something to decide."""
+        ruleless, settings, plan = self.services.ruleless, self.settings, ready.plan
+        if ruleless is None or self.hooks.callers or plan.doubt:
+            return None
+        verdict = ruleless.without_rules(plan, settings.agent, settings.session)
+        return ALLOWED_OUTSIDE if verdict and not ready.tool.confined else verdict
 
     async def verdict(self, request: PermissionRequest, ready: ReadyCall) -> Verdict:
         """What the rules say, and what the tool itself doubts."""

@@ -26,6 +26,8 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     await work.exchange_repositories()
     result = await ready.tool.run(ready.plan, ready.context)
     notes = explanations(result, ready, sandbox, refused_before) if sandbox and has_failed(result) else []
+    if not notes and work.is_settled():
+        return result
     await work.exchange_repositories()
     if moved := await work.sweep_after_call():
         said = {printable(path): printable(put(to)) for path, to in moved.items()}

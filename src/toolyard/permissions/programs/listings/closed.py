@@ -14,7 +14,7 @@ from toolyard.bash.syntax.command_nodes import ODD_DECLARATION
 from toolyard.bash.syntax.tree import EVALUATES
 from toolyard.bash.syntax.word_nodes import GOES_TO_A_COMMAND, MAY_EVALUATE
 from toolyard.permissions.expansion.variable_names import is_own_variable
-from toolyard.permissions.file_access import MAY_BE_OUTSIDE, NOT_CERTAIN, NOT_READ, OUTSIDE
+from toolyard.permissions.file_access import FREE_TARGETS, MAY_BE_OUTSIDE, NOT_CERTAIN, NOT_READ, OUTSIDE
 from toolyard.permissions.paths import is_public
 from toolyard.permissions.programs.build import BUILD_GUARDS
 from toolyard.permissions.programs.categories import (
@@ -36,6 +36,7 @@ from toolyard.permissions.programs.files.packing import PACKING_GUARDS
 from toolyard.permissions.programs.files.writing import WRITING_GUARDS
 from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.listings.find import listing_of
+from toolyard.permissions.programs.listings.help_texts import ASKS_SHORTLY, RUNS_WORDS, asks_for_help
 from toolyard.permissions.programs.listings.inline_code import CODE_OF, TAKES_INPUT, has_plain_code
 from toolyard.permissions.programs.listings.unlisted import WANTS_MORE, is_of_workspace, looking_rule
 from toolyard.permissions.programs.network import NETWORK_GUARDS
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 
 SETS_A_VARIABLE = "a variable of the shell is set"
+CHANGES_THE_COMMAND = "may change what the command does"
 EVALUATING = frozenset({EVALUATES, GOES_TO_A_COMMAND, MAY_EVALUATE, ODD_DECLARATION})
 """What is said of text that bash may take for a command once more, and of what was read only in part."""
 OF_THE_LINE = names("IFS TIMEFORMAT REPLY OPTIND")
@@ -70,9 +72,50 @@ CHECKS = {
     "terraform": re.compile(r"-check"),
     "tofu": re.compile(r"-check"),
     "shfmt": re.compile(r"-[ld]"),
+    "ctags": re.compile(r"-x"),
+    "tox": re.compile(r"-[al]|--listenvs(?:-all)?"),
+    "nox": re.compile(r"-l|--list.*"),
+    "patch": re.compile(r"--dry-run"),
 }
 FMT_ALONE = names("cargo terraform tofu")
 """Words by which programs that build or change files only say what they would do."""
+LOOKING_OPTION = re.compile(
+    r"--(?:help|usage|version|dry-run|what-if|explain|info|diff|noEmit|no-emit|show[\w-]*|print-[\w-]+|list[\w-]*|co|collect-only"
+    r"|check(?:-only)?|syntax-check|syntax-only|lint|read-?only|fixtures|markers|setup-plan)(?:=.*)?"
+    r"|-h|-V|-fsyntax-only|-E|-M{1,2}|-list|-readonly|-noout"
+)
+"""Options by which a program that does all kinds of things says what there is, or what it would do."""
+LOOKING_COMMANDS = names("""
+    check deps describe diffsettings env explain graph info inspect introspect lint list ls metadata outdated query show
+    showmigrations sqlmigrate status template tree validate version vet view why
+""")
+"""The first words of such programs for the same."""
+BUILDERS = names("""
+    ant bazel cargo gmake go gradle gradlew gulp grunt invoke just lerna make mvn mvnw ninja nx rake task turbo
+""")
+"""Programs whose first word names something to be made, or that keep what they make in a home."""
+RUNS_SCRIPTS = names("bun npm pnpm yarn")
+"""Programs that hand the options behind the name of a script on to it."""
+IN_PLACE = re.compile(r"-[lnpaw0-7s]*i[\w.~]*")
+"""What makes Perl and Ruby change the files that they read."""
+SYNTAX_CHECKS = {"ruby": "c", "perl": "c", "php": "l", "lua": "v", "luajit": "v", "luac": "p", "bash": "n", "sh": "n"}
+"""The letters by which languages only read a program, and say whether they can; of a clump of options the last."""
+LINTERS = names("""
+    actionlint ansible-lint bandit clang-tidy codespell cppcheck eslint flake8 golangci-lint hadolint markdownlint mypy
+    pycodestyle pydocstyle pyflakes pylint pyright rubocop shellcheck staticcheck stylelint tflint vulture yamllint
+""")
+"""Programs that read others' files and say what is wrong with them."""
+FIXES = re.compile(r"--(?:auto-?correct|auto-?fix|fix)[\w=-]*|--(?:install-types|write-changes|write|in-place)|-[aAiw]")
+"""What makes them change those."""
+CHANGES_A_DATABASE = re.compile(
+    r"(?:^|;)\s*(?:alter|attach|begin|create|delete|drop|insert|reindex|replace|update|vacuum)\b"
+    r"|^\s*\.(?:archive|backup|clone|import|load|once|open|output|restore|save|shell|system)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Statements of SQL, and words of the shell for it, that do more than to ask."""
+GIVES_OUTPUT = re.compile(r"-o.*|-out|--out(?:put)?(?:[-=].*)?|-w")
+PRINTS = names("openssl pandoc xmlstarlet xmllint")
+"""Programs that print where no option names a file to be written."""
 SHELLS = names("ash bash dash ksh sh zsh")
 LINE_FOLLOWS = names("-c -lc -ec -euc -cl -xc -uc")
 """Options of a shell behind which its line stands."""
@@ -125,6 +168,7 @@ SIGNAL = re.compile(r"[A-Z]+\d*|\d+")
 TEMPORARY_FILE = re.compile(r"(?:[\w-]*=)?/(?:var/)?tmp/")
 PACKS_OR_WRITES = frozenset(name for family in (PACKING_GUARDS, WRITING_GUARDS) for name in each_name(dict(family)))
 UNCERTAIN = re.compile(r"\bbecomes may be (?:an option|outside)")
+DEVICES = FREE_TARGETS | names("/dev/zero /dev/urandom /dev/random")
 SPELLED_OUT = re.compile(r"(?:~|/|\.\.(?=/|$))[\w./+~@-]*", re.ASCII)
 
 
@@ -144,27 +188,30 @@ def may_look_closed(
         return len(rest) == 1 and rest[0] in RELEASES
     if any(names_elsewhere(value, folder) for value in rest):
         return False
-    return is_for_looking(name, words, judged, folder, files, fed_by)
+    return is_for_looking(name, words, judged, files, fed_by)
 
 
 def is_for_looking(
     name: str,
     words: Sequence[Word],
     judged: Judged,
-    folder: WorkingFolder,
     files: FileAccess,
     fed_by: SimpleCommand | None,
 ) -> bool:
     """Whether a program of the system is mostly called to look, with such words."""
     rest, language = [word.value for word in words[1:]], unversioned(name)
+    if asks_for_help([name, *rest]) or (len(rest) == 1 and rest[0] in ASKS_SHORTLY):
+        return name not in PRIVILEGED
+    if checks_syntax(language, rest):
+        return True
     if language in CODE_OF or (language in TAKES_INPUT and judged.doubt == "input"):
-        return has_plain_code(language, rest, folder.cwd, fed_by)
+        if language in ("perl", "ruby") and any(IN_PLACE.fullmatch(value or "") for value in rest):
+            return False
+        return has_plain_code(language, rest, fed_by) or (language in CODE_OF and says_what_is(name, rest))
     if judged.doubt == "input":
         return False
     if name == "git":
-        command = rest[1:2] if rest[:1] == ["--no-pager"] else rest[:1]
-        looks = bool(command) and command[0] in GIT_LOOKS
-        return (looks or rest == ["--exec-path"]) and files.why_repository(words) is None
+        return is_git_look(rest) and files.why_repository(words) is None
     if name in LOOKS_AT_STATE:
         return concerns_own_state(name, rest)
     if name == "trap":  # what it runs then, it runs there
@@ -176,9 +223,46 @@ def is_for_looking(
         return not changes and (name not in FMT_ALONE or rest[:1] == ["fmt"])
     if name in PACKS_OR_WRITES and any(TEMPORARY_FILE.match(value or "") for value in rest):
         return True
+    if says_what_is(name, rest):
+        return True
     if name in WANTS or language in INTERPRETERS - LOOKS_NEVERTHELESS or is_shell(name):
-        return name == "exec" and not rest
+        return name in ("exec", "set") and not rest
     return not any(value is not None and CHANGES_FILES.fullmatch(value) for value in rest)
+
+
+def checks_syntax(language: str, rest: Sequence[str | None]) -> bool:
+    """Whether a language only reads a program, as far as its options say."""
+    letter = SYNTAX_CHECKS.get(language)
+    options = [value for value in rest if value and value.startswith("-")]
+    return letter is not None and any(re.fullmatch(rf"-w?{letter}", value) for value in options)
+
+
+def is_git_look(rest: Sequence[str | None]) -> bool:
+    command = rest[1:2] if rest[:1] == ["--no-pager"] else rest[:1]
+    if command == ["hash-object"]:
+        return not any((value or "-w").startswith("-w") for value in rest)
+    return (bool(command) and command[0] in GIT_LOOKS) or list(rest) == ["--exec-path"]
+
+
+def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
+    """Whether a program that also changes, builds or runs things is told only to say what is there, or is wrong."""
+    if name in DESTRUCTIVE | PRIVILEGED | CARRIERS:
+        return False
+    if name in PRINTS:
+        return bool(rest) and not any(GIVES_OUTPUT.fullmatch(value or "-o") for value in rest)
+    if name == "sqlite3":
+        return len(rest) > 1 and not any(value is None or CHANGES_A_DATABASE.search(value) for value in rest)
+    if any(FIXES.fullmatch(value or "") or CHANGES_FILES.fullmatch(value or "") for value in rest):
+        return False
+    if name in LINTERS:
+        return True
+    said = [value for value in rest if value and not value.startswith(("-", "+"))]
+    if name in RUNS_SCRIPTS and not RUNS_WORDS.isdisjoint(said[:1]):
+        return False
+    if any(LOOKING_OPTION.fullmatch(value or "") for value in rest):
+        return True
+    commands = said[:2] if unversioned(name) in CODE_OF else said[:1]  # behind the file that a language runs
+    return name not in BUILDERS and not LOOKING_COMMANDS.isdisjoint(commands)
 
 
 def is_listing(words: Sequence[Word]) -> bool:
@@ -205,6 +289,8 @@ def settles(why: str, text: str, kind: str, line: str) -> bool:
             return is_read or (".." not in text and is_temporary(text, line))
         case "assignment":
             name = ASSIGNED.match(text)
+            if why.endswith(CHANGES_THE_COMMAND):  # which looks no further for that
+                return True
             is_own = name is not None and (is_own_variable(name[1]) or name[1] in OF_THE_LINE)
             return is_own and (why == SETS_A_VARIABLE or why.endswith(MAY_BE_OUTSIDE))
         case "loop":
@@ -247,6 +333,6 @@ def concerns_own_state(name: str, rest: Sequence[str | None]) -> bool:
 
 def names_elsewhere(value: str | None, folder: WorkingFolder) -> bool:
     """Whether a word spells out a file that is not there in a closed look: who wants it has to be allowed to see it."""
-    if value is None or SPELLED_OUT.fullmatch(value) is None:
-        return False
+    if value is None or value in DEVICES or value.startswith("//") or SPELLED_OUT.fullmatch(value) is None:
+        return False  # two slashes begin an expression about XML, and a file that is not there for whoever means one
     return not folder.contains(value) and not is_public(value)

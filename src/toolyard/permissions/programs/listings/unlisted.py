@@ -17,6 +17,7 @@ from toolyard.permissions.programs.categories import (
     ONLY_LOOKS,
     PRIVILEGED,
     SETTINGS_OF_THE_FOLDER,
+    is_interpreter,
     names,
 )
 from toolyard.permissions.programs.guards import concerns_about, is_known
@@ -56,9 +57,14 @@ NEW_FILE = re.compile(r"[\w./-]*[\w-]\.[A-Za-z]\w{0,5}", re.ASCII)
 
 
 def rule_for_help(words: Sequence[Word], folder: WorkingFolder, files: FileAccess) -> Rule | None:
-    """For a program that only prints how it is used, or its version, and is none of the workspace's own."""
+    """For a program that only prints how it is used, or its version, and is none of the workspace's own.
+
+    Many obey files of the folder even then, such as a toolchain that it names: those get a closed look or none.
+    """
     name = words[0].value or ""
     if not asks_for_help([word.value for word in words]) or folder.leaves or is_of_workspace(name, folder):
+        return None
+    if name in SETTINGS_OF_THE_FOLDER - {"git"} or is_interpreter(name) or not is_known(name):
         return None
     return None if name == "git" and files.why_repository(words) else HELP
 
