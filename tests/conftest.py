@@ -132,8 +132,8 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     console = Console(tmp_path)
     yield console
     await console.close()
-    left = marked(console.mark)
-    end_marked(console.mark)
+    if left := marked(console.mark):
+        end_marked(console.mark)
     assert left == []
     assert list(private.iterdir()) == []
 
