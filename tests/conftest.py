@@ -6,9 +6,11 @@ import faulthandler
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import httpcore2
 import pytest
 
 from console import Console, Session
@@ -16,6 +18,8 @@ from marks import end_marked, marked
 from support import PATIENCE, CommandLine
 
 TEARDOWN_PATIENCE = 100.0
+USUAL_LIMIT = 120
+"""Seconds; what has more says so."""
 STANDARD_ERROR = pytest.StashKey[int]()
 """The one that leaves this process, whatever pytest captures."""
 
@@ -38,6 +42,30 @@ def take_time_for_examples() -> None:
     settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each worker begin with some of the long tests: one of them at the end is waited for by all the others.
+
+    They are those with a time limit of their own that is above the usual. Workers are given blocks of the same size.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = [item for item in items if is_long(item)]
+    short = [item for item in items if not is_long(item)]
+    size = len(items) // workers
+    items[:] = []
+    for worker in range(workers):
+        own = long[worker::workers]
+        items += own
+        taken = size - len(own) if worker < workers - 1 else len(short)
+        items += short[:taken]
+        del short[:taken]
+
+
+def is_long(item: pytest.Item) -> bool:
+    limit = item.get_closest_marker("timeout")
+    return limit is not None and limit.args[0] > USUAL_LIMIT
+
+
 def pytest_collection_finish() -> None:
     """What has been collected stays to the end: nobody need look for garbage in it again and again."""
     gc.collect()
@@ -55,6 +83,23 @@ def pytest_exception_interact(node: pytest.Item) -> None:
         faulthandler.dump_traceback_later(TEARDOWN_PATIENCE, exit=True, file=error)
         # At once, for a run that is cut off has no summary.
         os.write(error, f"\n{node.nodeid} fails\n".encode())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities() -> Iterator[None]:
+    """Whom this machine trusts is read once, not for every HTTP client: that takes longer than most that they do."""
+    known: dict[object, ssl.SSLContext] = {}
+    read = httpcore2.default_ssl_context
+
+    def default_ssl_context(*, _trust_env: bool = True) -> ssl.SSLContext:
+        key = (_trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if key not in known:
+            known[key] = read(_trust_env=_trust_env)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", default_ssl_context)
+        yield
 
 
 @pytest.fixture
@@ -87,8 +132,8 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     console = Console(tmp_path)
     yield console
     await console.close()
-    left = marked(console.mark)
-    end_marked(console.mark)
+    if left := marked(console.mark):
+        end_marked(console.mark)
     assert left == []
     assert list(private.iterdir()) == []
 

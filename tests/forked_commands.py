@@ -9,9 +9,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import select
 import selectors
 import signal
@@ -27,8 +29,11 @@ from typing import Any
 
 READ_AT_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "MALLOC_")
 """How the variables begin that an interpreter reads only when it starts."""
-IMPORTED = ("toolyard.__main__", "toolyard.app", "toolyard.cli.main", "toolyard.cli.call", "toolyard.cli.tools")
-"""What most commands need; the rest is imported by the command itself."""
+PROGRAM = "toolyard.__main__"
+PACKAGE = "toolyard"
+APART = ("toolyard.builtin_plugins", "toolyard.kinds.mcp.", "toolyard.serve.")
+"""All other modules are imported before any command is asked for. Of these a configuration names the first, and the
+others need so much that every fork would take longer."""
 ASK = """
 import json, os, socket, sys
 asked = socket.socket(socket.AF_UNIX)
@@ -210,18 +215,28 @@ def give(descriptor: int, data: bytes) -> bytes:
 
 
 def become_a_command(control: socket.socket) -> None:
-    """Return in a new process for each request, and never in this one."""
-    while True:
-        word, descriptors = next_request(control)
-        reap(0 if not word else os.WNOHANG)
-        if not word:
-            os._exit(0)
-        if os.fork() == 0:
-            control.close()
-            supervise(*descriptors)
-            return
-        for descriptor in descriptors:
-            os.close(descriptor)
+    """Return in a new process for each request, and never in this one, which tells how they end."""
+    running: dict[int, Running] = {}
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    is_asked = True
+    while is_asked or running:
+        for descriptor, _ in poll.poll():
+            if ended := running.pop(descriptor, None):
+                poll.unregister(descriptor)
+                ended.tell()
+                continue
+            word, descriptors = next_request(control)
+            if not word:
+                poll.unregister(control)
+                is_asked = False
+                continue
+            started = start(*descriptors)
+            if started is None:
+                return
+            running[started.exit] = started
+            poll.register(started.exit, select.POLLIN)
+    os._exit(0)
 
 
 def next_request(control: socket.socket) -> tuple[bytes, list[int]]:
@@ -234,25 +249,33 @@ def next_request(control: socket.socket) -> tuple[bytes, list[int]]:
     return word, [connection.detach(), *standard]
 
 
-def reap(options: int) -> None:
-    """Take note of who has ended; the processor time of all of them is ours then."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, options)[0]:
-            pass
+class Running:
+    """A command that has not ended, and who wants to know of its end."""
+
+    def __init__(self, pid: int, client: socket.socket) -> None:
+        self.exit = os.pidfd_open(pid)
+        self._pid = pid
+        self._client = client
+
+    def tell(self) -> None:
+        """Take note of its end; its processor time is ours then."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        os.close(self.exit)
+        with self._client, contextlib.suppress(BrokenPipeError):  # who asked has gone
+            self._client.sendall(b"%d\n" % code)
 
 
-def supervise(answers: int, *standard: int) -> None:
-    """Return in the process that becomes the command; this one tells how that one ends."""
+def start(answers: int, *standard: int) -> Running | None:
+    """A new command; nothing in the process that becomes it."""
     client = socket.socket(fileno=answers)
     request = json.loads(client.makefile("rb").readline())
     pid = os.fork()
     if pid == 0:
         dress(client, standard, **request)
-        return
+        return None
     for descriptor in standard:
         os.close(descriptor)
-    client.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-    os._exit(0)
+    return Running(pid, client)
 
 
 def dress(
@@ -281,10 +304,18 @@ def dress(
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
 
 
+def modules_of(package: str) -> Iterator[str]:
+    """All of a package, of which each command would import a part."""
+    path = importlib.import_module(package).__path__
+    return (found.name for found in pkgutil.walk_packages(path, f"{package}.") if not found.name.startswith(APART))
+
+
 if __name__ == "__main__":
     given, *names = sys.argv[1:]
-    names = names or list(IMPORTED)
+    names = names or [PROGRAM, *modules_of(PACKAGE)]
     for name in names:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # or each command would copy what it only looks at for garbage
     become_a_command(socket.socket(fileno=int(given)))
     sys.exit(sys.modules[names[0]].run())

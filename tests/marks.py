@@ -7,7 +7,6 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 
 def fresh_mark() -> str:
@@ -28,13 +27,22 @@ def end_marked(mark: str) -> None:
 
 def processes() -> Iterator[tuple[int, str, str]]:
     """Pid, command line and environment of every process that lives; a zombie has neither."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+    for name in os.listdir("/proc"):
+        if name.isdigit():
             with contextlib.suppress(OSError):
-                words, variables = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
-                if words:  # between two programs there are none for a moment
-                    yield (
-                        int(entry.name),
-                        words.replace(b"\0", b" ").decode(errors="replace"),
-                        variables.decode(errors="replace"),
-                    )
+                # Between two programs there are no words for a moment, and the kernel's own have none at all.
+                if words := read(f"/proc/{name}/cmdline"):
+                    variables = read(f"/proc/{name}/environ")
+                    yield int(name), words.replace("\0", " "), variables
+
+
+def read(path: str) -> str:
+    """In few steps, for some tests look at all processes again and again until something is so."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pieces = []
+        while piece := os.read(descriptor, 1 << 16):
+            pieces.append(piece)
+        return b"".join(pieces).decode(errors="replace")
+    finally:
+        os.close(descriptor)

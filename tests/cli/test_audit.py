@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +14,20 @@ from support import CommandLine, need_backend
 from toolyard.runtime.audit.chain import Head, head_path, seal
 
 
-@pytest.fixture
-def used(toolyard: CommandLine) -> CommandLine:
-    """With three calls on record: one that is well, one with a status, one out of time."""
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state after three calls: one that is well, one with a status, one out of time."""
+    toolyard = CommandLine(tmp_path_factory.mktemp("recorded"))
     toolyard("exec", "echo one")
     toolyard("exec", "echo two; exit 3")
     toolyard("exec", "echo three; exec sleep 60", "--timeout", "0.2")
+    return toolyard.home / "state"
+
+
+@pytest.fixture
+def used(toolyard: CommandLine, record: Path) -> CommandLine:
+    """With these calls on a record of its own."""
+    shutil.copytree(record, toolyard.home / "state")
     return toolyard
 
 

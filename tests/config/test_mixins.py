@@ -152,7 +152,7 @@ def leaves(value, pointer=()):
             yield pointer, value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CONFIGS.map(numbered))
 def test_mixins_and_layers_give_what_the_model_gives(config):
     found = configured(config)
@@ -163,7 +163,7 @@ def test_mixins_and_layers_give_what_the_model_gives(config):
         assert found.for_agent(agent) == model_effective(config, agent)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CONFIGS.map(numbered))
 def test_every_value_is_known_to_be_where_it_was_written(config):
     found = configured(config)
@@ -176,7 +176,7 @@ def test_every_value_is_known_to_be_where_it_was_written(config):
             assert bool(where.via) == (value_at(written, pointer[2:]) != value), "a way only for what came by one"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CONFIGS.map(numbered))
 def test_the_layer_that_won_has_the_value_and_every_layer_that_has_it_is_named(config):
     found = configured(config)
@@ -201,7 +201,7 @@ def says(config, layer, pointer) -> bool:
     return any(value_at(node, pointer) is not ABSENT for node in nodes)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CONFIGS)
 def test_there_is_a_problem_exactly_when_a_reference_does_not_count(config):
     used, waiting = set(), [*config["providers"].values(), *config["agents"].values()]
@@ -257,7 +257,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(ANYTHING)
 def test_no_configuration_raises_and_every_problem_has_its_place(value):
     document = parse_document(Path("c.json"), json.dumps(value, indent=1))

@@ -81,14 +81,14 @@ def check(config) -> list[str]:
     return [problem.message for problem in found.problems if problem.code in codes] + unknown
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(CONFIGS)
 def test_the_schema_accepts_exactly_what_the_check_accepts(config):
     refused = [error.message for error in CHECKER.iter_errors(config)]
     assert bool(check(config)) == bool(refused), (check(config), refused)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(CONFIGS)
 def test_the_words_for_faults_agree_with_the_fast_conversion(config):
     found = list(faults(config, msgspec.inspect.type_info(FileSettings), ()))

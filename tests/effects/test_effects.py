@@ -16,19 +16,21 @@ from support import need_backend
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 MOST_ASKED = 0.02
 SEED = 1
-MADE_UP = 150
+MADE_UP = 80
 EVERY = {
-    "reading": 6,
-    "programs": 2,
-    "git": 2,
-    "grammar": 2,
-    "writing": 2,
-    "planted": 3,
-    "runners": 2,
-    "sessions": 2,
-    "listings": 4,
+    "reading": 12,
+    "programs": 4,
+    "git": 4,
+    "grammar": 4,
+    "writing": 4,
+    "planted": 6,
+    "runners": 4,
+    "sessions": 4,
+    "listings": 8,
 }
 """Of each class every so many lines are tried here; `python -m benchmarks.effects --all` tries them all."""
+FIRST = {"workspace": 2}
+"""Where to begin, so that rules with the same classes are tried with different lines."""
 CLASSES = {
     "read-only": EVERY,
     "workspace": EVERY,
@@ -40,7 +42,7 @@ CLASSES = {
     "trusted": {"runners": 3},
     "sandboxed": {"reading": 48, "programs": 12, "git": 8, "planted": 8, "writing": 6, "runners": 3, "sessions": 8},
 }
-OPTIONS_EVERY = 40
+OPTIONS_EVERY = 60
 """Of the lines that come from the tables of options, every so many are tried here."""
 
 
@@ -51,7 +53,7 @@ def sandbox():
 
 @pytest.mark.parametrize("name", CLASSES)
 async def test_no_hostile_line_does_harm_where_nobody_can_be_asked(name):
-    attacks = [line for group, every in CLASSES[name].items() for line in by_hand()[group][::every]]
+    attacks = [line for group, every in CLASSES[name].items() for line in by_hand()[group][FIRST.get(name, 0) :: every]]
     assert await harmful(SETUPS[name], attacks) == []
 
 
@@ -68,9 +70,9 @@ async def test_nor_does_one_that_nobody_thought_up(name):
     assert await harmful(SETUPS[name], list(itertools.islice(mutants(SEED), MADE_UP))) == []
 
 
-@pytest.mark.parametrize(("name", "first"), [("read-only", 0), ("workspace", 1)])
+@pytest.mark.parametrize(("name", "first"), [("read-only", 0), ("workspace", 2)])
 async def test_nobody_is_asked_about_ordinary_lines(name, first):
-    lines = (looking() + (working() if SETUPS[name].changes else []))[first::2]
+    lines = (looking() + (working() if SETUPS[name].changes else []))[first::4]
     async with opened(SETUPS[name]) as judge:
         outcomes = [await judge.judge(line) for line in lines]
     assert [one.lines for one in outcomes if one.harms] == []
@@ -80,7 +82,7 @@ async def test_nobody_is_asked_about_ordinary_lines(name, first):
 
 async def test_nobody_is_ever_asked_about_a_harmless_line_where_a_sandbox_keeps_it_in():
     async with opened(SETUPS["sandboxed"]) as judge:
-        outcomes = [await judge.judge(line) for line in (looking() + working())[::4]]
+        outcomes = [await judge.judge(line) for line in (looking() + working())[1::4]]
     assert [one.lines for one in outcomes if one.harms or one.refused] == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import shutil
 import sys
@@ -16,7 +17,10 @@ from boxes import Box
 from marks import end_marked, fresh_mark, marked
 from support import until
 from toolyard.process.child import Children, ChildRequest
+from toolyard.process.sandbox import secrets
+from toolyard.process.sandbox.backends import confinement
 from toolyard.process.sandbox.policy import BACKENDS
+from toolyard.process.sandbox.secrets import FilesOfRoot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -115,8 +119,8 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     yield desk
     async with asyncio.timeout(PATIENCE):
         await desk.end_all()
-    left = desk.alive()
-    end_marked(desk.mark)
+    if left := desk.alive():
+        end_marked(desk.mark)
     assert left == []
 
 
@@ -155,6 +159,25 @@ def wait_for(claim: Callable[[], object]) -> None:
     while not claim():
         assert time.monotonic() < end, "still not so"
         time.sleep(0.01)
+
+
+@functools.cache
+def all_of_root() -> FilesOfRoot:
+    return secrets.files_of_root()
+
+
+@pytest.fixture(autouse=True)
+def looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What root keeps on this machine is looked for once: it can take a second before each sandbox without mounts.
+
+    A test that says where to look has what is there at the moment.
+    """
+    usual = secrets.ROOTS_ALONE
+
+    def files_of_root() -> FilesOfRoot:
+        return all_of_root() if usual == secrets.ROOTS_ALONE else secrets.files_of_root()
+
+    monkeypatch.setattr(confinement, "files_of_root", files_of_root)
 
 
 @pytest.fixture

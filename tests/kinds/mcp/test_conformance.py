@@ -10,7 +10,7 @@ import shlex
 import pytest
 
 from conformance import SUITE, newer_node
-from forked_commands import forked_program
+from forked_commands import PACKAGE, forked_program, modules_of
 from yard import Yard
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -20,7 +20,6 @@ CLIENT = "mcp_servers.suite_client"
 USED = (
     *("anyio._backends._asyncio", "httpcore2", "mcp.client.auth", "mcp.client.streamable_http", "tree_sitter"),
     *("toolyard.kinds.mcp.login", "toolyard.kinds.mcp.source", "toolyard.kinds.mcp.streams"),
-    *("toolyard.runtime.call_paths", "toolyard.runtime.loaded"),
 )
 """What a client imports late: dozens of them run, and all this takes more than a second each time."""
 
@@ -36,7 +35,7 @@ def required(revision: str) -> list[str]:
 async def test_our_client_conforms(yard: Yard, revision: str):
     """For each scenario the suite starts our client anew, against a server of its own."""
     node = newer_node()
-    with forked_program(CLIENT, yard.folder, imported=USED) as client:
+    with forked_program(CLIENT, yard.folder, imported=[*USED, *modules_of(PACKAGE)]) as client:
         suite = await asyncio.create_subprocess_exec(
             *(node, SUITE, "client", "--command", shlex.join(client)),
             *("--requirements", revision, "--timeout", str(PATIENCE * 1000)),

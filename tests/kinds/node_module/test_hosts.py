@@ -18,7 +18,7 @@ from toolyard.kinds.node_module import hosts as node_hosts
 
 pytestmark = pytest.mark.anyio
 
-LIMIT = 10
+LIMIT = 5
 """Seconds: a time limit that even a slow machine meets for what is quick."""
 
 LOG = "(await import('node:fs')).appendFileSync(`${context.cwd}/log`, `%s\\n`);"

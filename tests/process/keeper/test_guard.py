@@ -21,7 +21,7 @@ from toolyard.process.private_folders import SharedFolder
 from toolyard.process.process_tree import descendants
 from toolyard.process.sandbox.cleanup import CleanupRecord, clean_up_abandoned
 
-TIMES = 3
+TIMES = 2
 """The whole is `python -m benchmarks.ends`, with two hundred ends of each cause."""
 
 

@@ -159,8 +159,8 @@ async def test_what_is_in_memory_cannot_fill_it(box, backend):
         (Limits(file_bytes=100_000), "head -c 1000000 /dev/zero > big; stat -c %s big", "100000"),
         (Limits(cpu_seconds=1), "trap 'echo limit; exit' XCPU; while :; do :; done", "limit"),
         (
-            Limits(memory_bytes=400_000_000),
-            "x=$(head -c 800000000 /dev/zero | tr '\\0' x); echo ${#x}",
+            Limits(memory_bytes=100_000_000),
+            "x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}",
             "cannot allocate",
         ),
         (Limits(open_files=20), "ulimit -n", "20"),
