@@ -99,3 +99,29 @@ def test_a_command_imports_nothing_that_takes_long_and_is_not_needed(toolyard: C
     rare = (".approval", ".arguments.notes", ".expansion.line", ".formats", ".host_questions", ".judge")
     assert {name for name in modules if name.startswith("toolyard.") and name.endswith(rare)} == set()
     assert modules & {"bz2", "difflib", "jsonschema", "lzma", "random", "shutil", "tempfile", "tree_sitter"} == set()
+
+
+TLS_WHEN_NEEDED = """
+import sys
+from toolyard.cli.running import run_to_end
+
+async def work():
+    import asyncio
+    print(sys.modules["ssl"].__class__.__name__)
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port, ssl=True), 0.2)
+    except TimeoutError:
+        print("a handshake was begun")
+    import ssl
+    print(ssl.__class__.__name__, ssl.create_default_context().__class__.__name__)
+    return 0
+
+run_to_end(work())
+"""
+
+
+def test_tls_is_imported_when_somebody_uses_it(toolyard: CommandLine):
+    ran = toolyard.run([sys.executable, "-c", TLS_WHEN_NEEDED])
+    assert ran.out.splitlines() == ["PostponedModule", "a handshake was begun", "module SSLContext"], ran.err

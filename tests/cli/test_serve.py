@@ -56,6 +56,13 @@ def test_what_is_asked_before_the_end_of_the_input_is_answered(toolyard: Command
     assert answers[2]["content"] == [{"type": "text", "text": "42\n"}]
 
 
+def test_problems_are_told_to_people_however_short_the_conversation(toolyard: CommandLine):
+    toolyard.config("shell:command", "bash:./nowhere.bash")
+    ran = toolyard("serve", "--mcp", "stdio", stdin=lines(INITIALIZE))
+    assert json.loads(ran.out)["id"] == 1
+    assert "nowhere.bash" in ran.err
+
+
 def test_nothing_but_messages_reaches_the_wire(toolyard: CommandLine):
     toolyard.file("noisy.py", NOISY)
     toolyard.file("toolyard.json", json.dumps({"plugins": ["path:./noisy.py"]}))

@@ -148,3 +148,17 @@ def test_words_of_a_secret_that_occur_everywhere_stay():
 def test_several_secrets_of_one_name_are_all_known():
     redactor = Redactor({"api_key": "first-secret"}, ("api_key", "second-secret"), ("api_key", "third-secret"))
     assert redactor.redact("first-secret second-secret third-secret") == " ".join(["[redacted api_key]"] * 3)
+
+
+def test_secrets_are_looked_for_when_the_first_text_comes():
+    looked: list[str] = []
+
+    def find():
+        looked.append("here")
+        return [("A_TOKEN", "abcabcd")]
+
+    redactor = Redactor.late(find)
+    assert looked == []
+    assert redactor.redact("it is abcabcd") == "it is [redacted A_TOKEN]"
+    assert redactor.knows_any
+    assert looked == ["here"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from typing import IO, TYPE_CHECKING, Any, TextIO
@@ -73,11 +72,15 @@ def show_foreign(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
+    import json
+
     write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def show_line(value: Any) -> None:
     """Show one object of a list, on a line of its own, at once."""
+    import json
+
     write(sys.stdout, json.dumps(value, ensure_ascii=False, default=str) + "\n")
 
 

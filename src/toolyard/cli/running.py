@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Coroutine, Iterable
+    from importlib.machinery import ModuleSpec
 
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,14 +46,30 @@ class PostponedModule(ModuleType):
 
 
 def postpone(name: str) -> None:
-    """Have a module that many others name, and that is part of none, imported when something of it is first used."""
-    if name not in sys.modules and (spec := find_spec(name)):
+    """Have a module that many others name imported when something of it is first used."""
+    if name not in sys.modules and (spec := spec_of(name)):
         sys.modules[name] = module = module_from_spec(spec)
         module.__class__ = PostponedModule
 
 
+def spec_of(name: str) -> ModuleSpec | None:
+    """Where a module is; what it is part of is not imported for that."""
+    package = name.rpartition(".")[0]
+    if not package:
+        return find_spec(name)
+    above = find_spec(package)
+    return PathFinder.find_spec(name, above.submodule_search_locations) if above else None
+
+
+def postpone_tls() -> None:
+    """Have all that is for TLS imported when it is needed: asyncio names it, and most commands connect to nobody."""
+    postpone("ssl")
+    postpone("asyncio.sslproto")
+
+
 def run_to_end(work: Coroutine[Any, Any, int]) -> int:
     """Run work and return its exit code; Ctrl-C, SIGTERM and SIGHUP cancel it, so that no process is left."""
+    postpone_tls()
     import asyncio
 
     from toolyard.cli.render import Interrupted

@@ -5,10 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class ProcessFolder:
@@ -24,20 +20,23 @@ class ProcessFolder:
         """The folder that relative paths start at; the last known one when it is gone, the root when none is known."""
         return self._kept[0] if self._kept else self._now()
 
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
+    def kept(self) -> KeptFolder:
         """While code runs that is not the program's own: wherever that goes, the program stays where it was."""
+        return KeptFolder(self)
+
+    def keep(self) -> str:
+        """Some such code begins: where the program is, to which it has to come back."""
         with self._lock:
             before = self.current()
             self._kept.append(before)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._kept.remove(before)
-                if self._now() != before:
-                    with contextlib.suppress(OSError):  # which was removed
-                        os.chdir(before)
+        return before
+
+    def come_back(self, before: str) -> None:
+        with self._lock:
+            self._kept.remove(before)
+            if self._now() != before:
+                with contextlib.suppress(OSError):  # which was removed
+                    os.chdir(before)
 
     def _now(self) -> str:
         try:
@@ -45,6 +44,20 @@ class ProcessFolder:
         except OSError:
             self._last = self._last or os.environ.get("PWD") or os.sep
         return self._last
+
+
+class KeptFolder:
+    """The time in which code runs that may go elsewhere; a class, since every call of such code makes one."""
+
+    def __init__(self, folder: ProcessFolder) -> None:
+        self._folder = folder
+        self._before = ""
+
+    def __enter__(self) -> None:
+        self._before = self._folder.keep()
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.come_back(self._before)
 
 
 PROCESS_FOLDER = ProcessFolder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,8 +119,14 @@ class CallPaths:
         return await self._host_questions.decide(host, port)
 
     def redactor(self, configuration: Configuration, entries: Entries) -> Redactor:
-        given = process_secrets(self._options.config_env)
-        return Redactor(entries.secrets() | process_secrets() | given, *config_secrets(configuration.value))
+        surroundings = dict(os.environ)  # as they are now: who finds the secrets among them may come later
+
+        def find() -> Iterator[tuple[str, str]]:
+            given = process_secrets(self._options.config_env)
+            yield from (entries.secrets() | process_secrets(surroundings) | given).items()
+            yield from config_secrets(configuration.value)
+
+        return Redactor.late(find)
 
     def _policy(self, configuration: Configuration, *, stays: bool = False) -> RulePolicy:
         """The rules; one policy for all configurations that are read, since it knows what was answered meanwhile."""

@@ -29,6 +29,7 @@ from toolyard.runtime.sandbox_policy import SandboxInputs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from logging import Logger
 
     from toolyard.config.settings import Preset
     from toolyard.plugins.acquire.refetch import RepositoryNow
@@ -60,8 +61,9 @@ class Lifecycle:
         self.loaded: Loaded | None = None
         self._begun: Begun | None = None
         self._apart: Loaded | None = None
-        self._problems: list[Problem] = []
-        """Of the sandbox, beside those of what is loaded."""
+        self._last_begun: Begun | None = None
+        self._sandbox_problems: list[Problem] | None = None
+        """Those of the sandbox that was begun last, once somebody asked for them: to lay it out takes a while."""
         self._logged: set[Problem] = set()
         """Those of the last loading, which are not logged again by the next."""
         self._leaving: set[asyncio.Future[None]] = set()
@@ -144,7 +146,7 @@ class Lifecycle:
         permitting = self._paths.problems(loaded.configuration)
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
-        problems += [*also, *self._problems, *self._audit_problems()]
+        problems += [*also, *self._problems_of_sandbox(), *self._audit_problems()]
         problems += [problem for problem in permitting if problem.where not in places]
         redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
         return [
@@ -272,21 +274,27 @@ class Lifecycle:
             await loaded.aclose(except_for=before)
             raise
         self._caches.save()
-        self._problems = list(self._pools.problems(begun.inputs, begun.processes))
+        self._last_begun, self._sandbox_problems = begun, None
         if not options.only:  # the command line alone wants only one, and shows what is wrong by itself
             self._log(loaded)
         return loaded
 
+    def _problems_of_sandbox(self) -> list[Problem]:
+        begun = self._last_begun
+        if self._sandbox_problems is None:
+            self._sandbox_problems = list(self._pools.problems(begun.inputs, begun.processes)) if begun else []
+        return self._sandbox_problems
+
     def _log(self, loaded: Loaded) -> None:
         """Tell whoever reads the log what this loading found and the one before did not."""
-        known, self._logged = self._logged, {*loaded.faults(), *self._problems}
-        if new := sort_problems(self._logged - known):
-            import logging
+        import logging
 
-            log, redact = (
-                logging.getLogger("toolyard.problems"),
-                self._paths.redactor(loaded.configuration, loaded.entries).redact,
-            )
+        log = logging.getLogger("toolyard.problems")
+        if not is_heard(log):
+            return
+        known, self._logged = self._logged, {*loaded.faults(), *self._problems_of_sandbox()}
+        if new := sort_problems(self._logged - known):
+            redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
             for problem in new:
                 level = logging.ERROR if problem.severity == "error" else logging.WARNING
                 log.log(level, "%s: %s", problem.code, redact(str(problem)))
@@ -330,7 +338,9 @@ class Lifecycle:
 
         async def load() -> Loaded:
             try:
-                return await self._load(self._begin())
+                loaded = await self._load(self._begin())
+                self._problems_of_sandbox()  # as long as there is one
+                return loaded
             finally:
                 await self._pools.aclose()
                 self._pools = self._new_pools()
@@ -372,6 +382,17 @@ class Lifecycle:
             builtin=builtin_names(path, Path(working_folder())),
             process=os.environ,
         )
+
+
+def is_heard(log: Logger | None) -> bool:
+    """Whether somebody reads a log: a command line that shows problems itself has one that takes nothing."""
+    from logging import NullHandler
+
+    handlers = []
+    while log:
+        handlers += log.handlers
+        log = log.parent if log.propagate else None
+    return not handlers or not all(isinstance(one, NullHandler) for one in handlers)
 
 
 def unchanged_but_for(before: Configuration, problem: Problem) -> Configuration:

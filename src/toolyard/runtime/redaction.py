@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -41,11 +42,27 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str], *further: tuple[str, str]) -> None:
         """Take secrets by their names, and further ones, of which several may have the same name."""
-        known = (*secrets.items(), *further)
-        self._names = {spelling: name for name, value in known if value for spelling in spellings(value)}
-        # Longest first, so that a secret that contains another is replaced whole.
-        self._values = sorted(self._names, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self._values))) if self._values else None
+        self._find: Callable[[], Iterable[tuple[str, str]]] = lambda: (*secrets.items(), *further)
+
+    @classmethod
+    def late(cls, find: Callable[[], Iterable[tuple[str, str]]]) -> Redactor:
+        """One whose secrets are looked for when the first text comes: whoever only lists tools need not wait for it."""
+        redactor = cls({})
+        redactor._find = find
+        return redactor
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {spelling: name for name, value in self._find() if value for spelling in spellings(value)}
+
+    @cached_property
+    def _values(self) -> list[str]:
+        """The longest first, so that a secret that contains another is replaced whole."""
+        return sorted(self._names, key=len, reverse=True)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        return re.compile("|".join(map(re.escape, self._values))) if self._values else None
 
     @property
     def knows_any(self) -> bool:

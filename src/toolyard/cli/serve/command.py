@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import sys
@@ -35,6 +34,8 @@ CLIENT = click.Choice(
 )
 TOKEN = "TOOLYARD_TOKEN"  # noqa: S105 - the name of a variable
 PORT = 8626
+FIRST_QUESTIONS = 0.5
+"""For how many seconds a client over stdio is not disturbed by what takes long to find out and is only told."""
 
 
 @click.command()
@@ -130,6 +131,8 @@ def usual_port(host: str) -> int:
 
 async def serve_stdio(options: GlobalOptions, agent: str | None) -> int:
     """Serve the client at the other end of standard input and output; both are its alone from here on."""
+    import asyncio
+
     from toolyard.serve.mcp.line_wire import LineWire
     from toolyard.serve.mcp.stdio import LineServer
     from toolyard.serve.mcp.tool_server import ClientApprover, ToolServer
@@ -141,19 +144,37 @@ async def serve_stdio(options: GlobalOptions, agent: str | None) -> int:
         open_application(options, approver=approver, session=session) as app,
         LineWire(source, sink) as wire,
     ):
-        check(app, agent)
-        await LineServer(ToolServer(app, approver, agent=agent), wire, session=session).run()
+        known_agent(app.agents(), agent)
+        telling = asyncio.create_task(tell_problems(app))
+        try:
+            await LineServer(ToolServer(app, approver, agent=agent), wire, session=session).run()
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
     return 0
+
+
+async def tell_problems(app: AgentApplication) -> None:
+    """Tell what is wrong when the client has had time for its first questions, or leaves: it waits for the answers."""
+    import asyncio
+
+    try:
+        await asyncio.sleep(FIRST_QUESTIONS)
+    finally:
+        show_problems(app.problems(of_requests=False))
 
 
 async def serve_http(options: GlobalOptions, agent: str | None, address: Address, *, self_check: bool) -> int:
     """Serve until interrupted; with a check, only if that went well, and without a terminal only for it."""
+    import asyncio
+
     from toolyard.serve.mcp.http.listening import listening
     from toolyard.serve.mcp.tool_server import ClientApprover, ToolServer
 
     approver = ClientApprover()
     async with open_application(options, approver=approver) as app:
-        check(app, agent)
+        known_agent(app.agents(), agent)
+        show_problems(app.problems(of_requests=False))
         try:
             async with listening(ToolServer(app, approver, agent=agent), address) as found:
                 show_address(app, found)
@@ -173,12 +194,6 @@ async def serve_http(options: GlobalOptions, agent: str | None, address: Address
             where = f"{address.host}:{address.port}"
             raise click.UsageError(f"cannot listen on {where}: {error.strerror}; {advice}") from error
     return 0
-
-
-def check(app: AgentApplication, agent: str | None) -> None:
-    """Tell what is wrong before a client finds tools missing."""
-    known_agent(app.agents(), agent)
-    show_problems(app.problems(of_requests=False))
 
 
 def show_address(app: AgentApplication, address: Address) -> None:

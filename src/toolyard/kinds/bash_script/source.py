@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,6 +131,8 @@ class BashFileSource:
 
     def _keep_last_good(self, good: Sequence[BashScriptTool]) -> None:
         """The file no longer is what worked, so what worked gets a place of its own, beside links to its neighbours."""
+        import tempfile
+
         folder = self._snapshot = Path(
             tempfile.mkdtemp(prefix="toolyard-last-good-", dir=self.host.children("look").handouts)
         )
@@ -155,6 +155,8 @@ class BashFileSource:
     def _drop_snapshot(self) -> None:
         snapshot, self._snapshot = self._snapshot, None
         if snapshot:
+            import shutil
+
             with contextlib.suppress(OSError):
                 shutil.rmtree(snapshot)
 

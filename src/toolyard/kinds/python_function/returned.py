@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from toolyard.core.tool import Json
 
 
-PLAIN = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+SCALARS = frozenset({str, int, float, bool, type(None)})
+PLAIN = SCALARS | {dict, list, tuple}
 """What is no part in a list, which may be long."""
 ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def parts_of(value: Any) -> list[Part] | None:
     """The parts of what is, or has in it, something else than text and data; None when there is nothing of that."""
+    if type(value) in SCALARS:
+        return None
     if isinstance(value, list | tuple):
         return parts_of_list(value)
     part = picture_of(value)
@@ -83,6 +86,8 @@ def as_text(value: Any) -> tuple[str, Mapping[str, Json] | None]:
     """A value as text for the model, and as data when it is an object."""
     if isinstance(value, str):
         return value, None
+    if type(value) is int:  # as JSON writes it
+        return str(value), None
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode("utf-8", "replace"), None
     if hasattr(value, "model_dump"):

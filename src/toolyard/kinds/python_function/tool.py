@@ -240,6 +240,8 @@ def answer(
     data: Mapping[str, Json] | None = None,
 ) -> ToolResult:
     """A result within the limit, also as data; the whole goes to the spill file where there is one."""
+    if len(text) <= context.output_limit and text.isascii():  # most answers: so many bytes, and nothing to be left out
+        return ToolResult(text=text, failure=failure, exit_code=exit_code, bytes_out=len(text), data=data)
     kept = HeadTail(context.output_limit, spill_to=context.spill_to)
     kept.add_text(text)
     captured = kept.finish()

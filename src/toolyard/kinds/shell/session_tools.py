@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.bash.session.command_text import why_not_runnable
-from toolyard.bash.session.session import BashSession
 from toolyard.core.reach import is_beyond
 from toolyard.core.screen_text import readable
 from toolyard.core.text import first_line, joined, one_line
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from toolyard.bash.session.handover import CarriedState
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.reply import Reply
+    from toolyard.bash.session.session import BashSession
     from toolyard.core.reach import Reach
     from toolyard.core.tool import CallContext, JsonObject
     from toolyard.kinds.shell.reference import SessionOptions
@@ -136,6 +136,9 @@ class LiveSessions:
         """The session of a call, which begins in the directory of its first."""
         key = (context.session, context.agent)
         if key not in self._bashes:
+            # Only here: who lists tools, as many a client does at its start, needs no session.
+            from toolyard.bash.session.session import BashSession
+
             options = self.options
             self._bashes[key] = BashSession(
                 context.cwd,

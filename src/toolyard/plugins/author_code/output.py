@@ -6,8 +6,7 @@ import asyncio
 import io
 import sys
 import threading
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -240,13 +239,18 @@ ROUTER = Router()
 """One for the process, as the standard streams are."""
 
 
-@contextmanager
-def routed(outlet: Outlet) -> Iterator[None]:
+class routed:
     """Within this, in this thread or task, what is printed goes to the outlet."""
-    token = CURRENT.set(outlet)
-    ROUTER.enter()
-    try:
-        yield
-    finally:
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self._token: Token[Outlet | None] | None = None
+
+    def __enter__(self) -> None:
+        self._token = CURRENT.set(self._outlet)
+        ROUTER.enter()
+
+    def __exit__(self, *_: object) -> None:
         ROUTER.leave()
-        CURRENT.reset(token)
+        if self._token:
+            CURRENT.reset(self._token)

@@ -50,7 +50,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_stateless(self) -> bool:
         """Whether it is of the era without a handshake."""
-        return VERSION_KEY in self.meta and self.method != "initialize"
+        return self.method != "initialize" and VERSION_KEY in self.meta
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -80,10 +80,10 @@ class RpcFault(Exception):
         self.error = {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
-def check_envelope(message: Message) -> None:
+def check_envelope(meta: Mapping[str, Any]) -> None:
     """A stateless request says which version it is of, and what its client can do."""
-    version = message.meta[VERSION_KEY]
-    if CAPABILITIES_KEY not in message.meta or not isinstance(version, str):
+    version = meta[VERSION_KEY]
+    if CAPABILITIES_KEY not in meta or not isinstance(version, str):
         raise RpcFault(INVALID_PARAMS, f"params._meta needs {VERSION_KEY} and {CAPABILITIES_KEY}")
     if version != STATELESS_VERSION:
         supported = {"supported": [STATELESS_VERSION], "requested": version}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.tool import JsonObject  # noqa: TC001 - of a struct
-from toolyard.permissions.approval import Question, question_lines
 from toolyard.permissions.verdict import Answer
 
 if TYPE_CHECKING:
     from toolyard.core.tool import ClientRequest, Json
+    from toolyard.permissions.approval import Question
 
 
 ELICITATION = "elicitation/create"
@@ -44,6 +44,8 @@ def elicitation(question: ClientQuestion) -> dict[str, Any]:
 
 
 def permission_form(question: Question) -> dict[str, Any]:
+    from toolyard.permissions.approval import question_lines
+
     choices = {"once": "Yes, this once", **(LONGER if question.offers else {}), "no": "No"}
     answer = {
         "type": "string",

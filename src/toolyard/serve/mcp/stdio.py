@@ -156,17 +156,18 @@ class LineServer:
 
     def _begin_call(self, message: Message) -> None:
         """Start a call, which is answered in the very step of the loop in which it ends."""
-        agent = self._server.agent
+        agent, meta, is_stateless = self._server.agent, message.meta, message.is_stateless
         try:
-            if message.is_stateless:
-                check_envelope(message)
-            capabilities = message.meta.get(CAPABILITIES_KEY) if message.is_stateless else self._capabilities
+            if is_stateless:
+                check_envelope(meta)
+            capabilities = meta.get(CAPABILITIES_KEY) if is_stateless else self._capabilities
             request = self._server.request(agent, message.method or "", message.params or {})
-            call = self._conversation.begin(agent, request, capabilities=capabilities, wants=self._wants(message))
+            wants = self._wants(meta, meta.get(LOG_LEVEL_KEY) if is_stateless else self._log_level)
+            call = self._conversation.begin(agent, request, capabilities=capabilities, wants=wants)
         except Exception as error:
             return self._fail(message, error)
         self._calls[message.id] = call
-        if message.is_stateless:
+        if is_stateless:
             return call.then(lambda: self._answer_statelessly(message, request, call))
         return self._answer_when_over(message, request, call, Asking(call, self._ask))
 
@@ -214,7 +215,7 @@ class LineServer:
 
     async def _result(self, message: Message) -> Json:
         if message.is_stateless:
-            check_envelope(message)
+            check_envelope(message.meta)
             return stateless(await self._stateless_result(message))
         return await self._handshake_result(message)
 
@@ -322,11 +323,12 @@ class LineServer:
         self._log_level = level
         return {}
 
-    def _wants(self, message: Message) -> Wants:
+    def _wants(self, meta: dict[str, Any], level: Json) -> Wants:
         """What the client wants to hear while a call runs."""
-        token = message.meta.get("progressToken")
+        token = meta.get("progressToken")
+        if token is None and level is None:
+            return NOTHING
         report = None if isinstance(token, bool) or not isinstance(token, str | int) else self._reporter(token)
-        level = message.meta.get(LOG_LEVEL_KEY) if message.is_stateless else self._log_level
         if report is None and level not in LEVELS:
             return NOTHING
         return Wants(report=report, log=self._log if level in LEVELS else None, log_level=level)

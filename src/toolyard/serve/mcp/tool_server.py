@@ -228,6 +228,8 @@ class ToolServer:
 
     def request(self, agent: str | None, method: str, params: Mapping[str, Any]) -> CallRequest:
         """The call that a request stands for; `method` is one of `CALLS`."""
+        if method == "tools/call":
+            return call_request(params)
         match method:
             case "resources/read":
                 return self.offers(agent).reading(params)
@@ -235,9 +237,7 @@ class ToolServer:
                 return self.offers(agent).following(params)
             case "prompts/get":
                 return self.offers(agent).prompting(params)
-            case "completion/complete":
-                return self.offers(agent).completing(params)
-        return call_request(params)
+        return self.offers(agent).completing(params)
 
     async def listing(self, agent: str | None, method: str) -> dict[str, Any] | None:
         """What a request for a list gives, after a look at all files; None for what is no such request."""
@@ -259,7 +259,8 @@ class ToolServer:
 
     def own_name(self, agent: str | None, name: str) -> str:
         """A tool's own name, by the one that clients know; only one that was changed has to be looked up."""
-        return self.definitions(agent).names.get(name, name) if FITTED.search(name) else name
+        is_fitted = name[-9:-8] == "_" and FITTED.search(name)
+        return self.definitions(agent).names.get(name, name) if is_fitted else name
 
     def default_agent(self) -> str:
         """The agent of whoever names none."""
