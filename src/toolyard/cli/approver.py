@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolyard.cli.form import fill_form
 from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
-from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines, on_one_line
+from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 

@@ -44,9 +44,9 @@ def chat(
     """Talk with an agent, at once about PROMPT if there is one.
 
     With -p, with --json and in a pipe it is one turn: the answer goes to standard output, what the agent does meanwhile
-    to standard error. What is piped in is said with PROMPT, or is what is said. With --session and nothing said, a turn that was cut off goes on, and its questions are asked
-    again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 4 a
-    question waits for an answer, 130 interrupted.
+    to standard error. What is piped in is said with PROMPT, or is what is said. With --session and nothing said, a turn
+    that was cut off goes on, and its questions are asked again. Exit status: 0 answered or left, 1 an error or a bound,
+    2 wrong usage or configuration, 3 refused, 4 a question waits for an answer, 130 interrupted.
     """
     if headless is None and not as_json and answer is None and late_answer is None and is_at_terminal():
         from toolyard.cli.chat.interactive import converse
