@@ -100,7 +100,10 @@ def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     elif rows:
         show_rows([[str(row["decision"]), str(row["rule"]), relative(str(row["where"]))] for row in rows])
     if not policy.sections.of(agent).is_configured:
-        show_note("no 'permissions' are configured: whatever no rule denies may run", "warning")
+        show_note(
+            "no 'permissions' are configured: whatever no rule denies may run; only the reach outside is asked about",
+            "warning",
+        )
     return 0
 
 
@@ -262,7 +265,10 @@ def book_of(options: GlobalOptions, rules: Path | None, agent: str | None, *, sa
         if section.is_configured:
             return policy.book(agent, os.getcwd(), kept=how_kept(configuration))
         if says_so:
-            show_note("no 'permissions' are configured, so nobody is asked; this is what the preset 'workspace' says")
+            show_note(
+                "no 'permissions' are configured, so only the reach outside is asked about; this is what the preset "
+                "'workspace' would say"
+            )
         section.is_configured = True
         return policy.book(agent, os.getcwd())
     from toolyard.config.document import read_document

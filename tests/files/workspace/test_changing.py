@@ -162,7 +162,7 @@ def test_a_patch_of_a_read_only_file_changes_nothing_at_all(tmp_path: Path, step
         (tmp_path / name).write_text("a\n")
     (tmp_path / "kept").chmod(0o444)
     text = f"*** Begin Patch\n*** Update File: first\n@@\n-a\n+b\n{step}\n*** End Patch"
-    with pytest.raises(FileFault, match="kept may not be (written|removed): it is read-only, its mode is 444"):
+    with pytest.raises(FileFault, match=r"kept may not be (written|removed): it is read-only, its mode is 444"):
         changing.patch(Workspace(str(tmp_path)), text, dry=dry)
     assert [(tmp_path / name).read_text() for name in ("first", "kept")] == ["a\n", "a\n"]
     assert not (tmp_path / "other").exists()
