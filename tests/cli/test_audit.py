@@ -81,8 +81,9 @@ def test_following_shows_what_comes_until_it_is_interrupted(used: CommandLine):
 
 
 def test_a_day_is_a_day(toolyard: CommandLine):
-    ran = toolyard("audit", "show", "--day", "yesterday")
-    assert (ran.code, "2026-01-31" in ran.err) == (2, True)
+    for day in ("yesterday", "2026-13-45"):
+        ran = toolyard("audit", "show", "--day", day)
+        assert (ran.code, "2026-01-31" in ran.err) == (2, True), day
 
 
 def test_a_whole_log_is_said_to_be(used: CommandLine):

@@ -61,10 +61,31 @@ def test_a_person_at_a_terminal_fills_in_what_a_server_asks_for(toolyard: Comman
         terminal.type("Ada\n")
         terminal.read_until("age: ")
         terminal.type("36\n")
-        terminal.read_until(r"loud \(yes, no\) \[False\]: ")
+        terminal.read_until(r"loud \(yes, no\) \[no\]: ")
         terminal.type("yes\n")
         assert terminal.finish() == 0
     assert all(part in terminal.text for part in ('"name": "Ada"', '"age": 36', '"loud": true'))
+
+
+def test_what_is_no_value_of_a_field_is_asked_for_again_and_nothing_typed_is_the_default(
+    toolyard: CommandLine, yard: Yard
+):
+    toolyard.config(thin_server(yard, GREET))
+    with Terminal(toolyard, toolyard.path, "call", "greet", "{}") as terminal:
+        for label, typed, told in (
+            ("Your name: ", "", "this has to be filled in"),
+            ("Your name: ", "Ada", ""),
+            ("age: ", "old", "type a whole number"),
+            ("age: ", "", ""),
+            (r"loud \(yes, no\) \[no\]: ", "maybe", "type yes or no"),
+            (r"loud \(yes, no\) \[no\]: ", "", ""),
+        ):
+            terminal.read_until(label)
+            terminal.type(f"{typed}\n")
+            if told:
+                terminal.read_until(told)
+        assert terminal.finish() == 0
+    assert '"content": {"loud": false, "name": "Ada"}' in terminal.text
 
 
 def test_what_a_server_asks_can_be_taken_for_nothing_else(toolyard: CommandLine, yard: Yard):

@@ -66,4 +66,4 @@ def settings_in(config: JsonObject, key: str, form: type[Form]) -> Form:
 FIRST_PROVIDER = """\
 toolyard.json: {"plugins": ["path:${env:BUILTIN_PLUGINS}/anthropic"],
   "provider": "anthropic", "model": "…", "api_key": "${env:ANTHROPIC_API_KEY}"}
-  No account: ".../local", "provider": "local", after pip install 'toolyard[local]'"""
+  No account: {"plugins": ["path:${env:BUILTIN_PLUGINS}/local"], "provider": "local"} tells what to install"""

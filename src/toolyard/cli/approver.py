@@ -8,14 +8,15 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolyard.cli.form import fill_form
 from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
-from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines, on_one_line
+from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolyard.core.tool import Json, JsonObject
+    from toolyard.core.tool import JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
 
@@ -99,19 +100,13 @@ class TerminalApprover:
         return Answer(allowed=False, reason="changed at the terminal", instead=instead, bound_to=question.fingerprint)
 
     async def _fill(self, form: JsonObject, question: Question) -> Answer:
-        """Ask for each field of a form that a tool wants; what is no value of the field, or Ctrl-D, means no."""
+        """Ask for each field of a form that a tool wants; who gives up refuses."""
         show_note(f"{question.tool} itself asks, which lets nothing run:", "strong")
         for words in marked_lines(question.preview):
             show_wrapped(f"  {words}")
-        fields = form.get("properties") or {}
-        filled: dict[str, Json] = {}
-        for name, field in fields.items() or {"": {}}.items():
-            line = await self._lines.ask(field_prompt(name, field))
-            value = typed_value((line or "").strip(), field) if name else None
-            if line is None or (not name and line.strip().lower() not in ("y", "yes")):
-                return Answer(allowed=False, reason="refused at the terminal", bound_to=question.fingerprint)
-            if value is not None:
-                filled[name] = value
+        filled = await fill_form(self._lines, form)
+        if filled is None:
+            return Answer(allowed=False, reason="refused at the terminal", bound_to=question.fingerprint)
         return Answer(allowed=True, reason="filled in at the terminal", filled=filled, bound_to=question.fingerprint)
 
 
@@ -126,29 +121,6 @@ class TypedApprover:
         if request.kind == NETWORK or request.form is not None:
             return await self._terminal.approve(request, verdict)
         return Answer(allowed=True, reason="typed at the command line")
-
-
-def field_prompt(name: str, field: JsonObject) -> str:
-    """What is asked for one field; for a form without any, whether to go on."""
-    if not name:
-        return "Go on? [y]es, [n]o: "
-    choices = field.get("enum") or (["yes", "no"] if field.get("type") == "boolean" else [])
-    usual = f" [{on_one_line(str(field['default']))}]" if "default" in field else ""
-    told = f" ({', '.join(on_one_line(str(one)) for one in choices)})" if choices else ""
-    return f"  {on_one_line(str(field.get('title') or field.get('description') or name))}{told}{usual}: "
-
-
-def typed_value(text: str, field: JsonObject) -> Json:
-    """What somebody typed as a value of a field; None for nothing, or what is none."""
-    match field.get("type"):
-        case "boolean":
-            return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}.get(text.lower())
-        case "integer" | "number" as kind:
-            try:
-                return int(text) if kind == "integer" else float(text)
-            except ValueError:
-                return None
-    return text or None
 
 
 def show_question(question: Question) -> None:

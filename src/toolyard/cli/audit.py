@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,13 +53,20 @@ def show(
     """Show the calls of the log, oldest first: one row for a call, or with --json every line."""
     from toolyard.runtime.audit.read import Filter
 
-    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+    if day is not None and not is_day(day):
         raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
     wanted = Filter(tool=tool, session=session, day=day, failures=failures)
     folder = sessions_dir(options) / "audit"
     if follow:
         return run_to_end(follow_log(folder, wanted, last, as_json))
     return show_log(folder, wanted, last, as_json)
+
+
+def is_day(text: str) -> bool:
+    try:
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text) and date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 @audit.command(short_help="Check that no line was changed or removed.")

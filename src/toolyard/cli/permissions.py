@@ -101,7 +101,10 @@ def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     elif rows:
         show_rows([[str(row["decision"]), str(row["rule"]), relative(str(row["where"]))] for row in rows])
     if not policy.sections.of(agent).is_configured:
-        show_note("no 'permissions' are configured: whatever no rule denies may run", "warning")
+        show_note(
+            "no 'permissions' are configured: whatever no rule denies may run; only the reach outside is asked about",
+            "warning",
+        )
     return 0
 
 
@@ -269,7 +272,10 @@ def book_of(
         if section.is_configured:
             return book_in_force(policy, agent, configuration)
         if says_so:
-            show_note("no 'permissions' are configured, so nobody is asked; this is what the preset 'workspace' says")
+            show_note(
+                "no 'permissions' are configured, so only the reach outside is asked about; this is what the preset "
+                "'workspace' would say"
+            )
         section.is_configured = True
         return policy.book(agent, os.getcwd()), NO_OWN_FOLDERS
     from toolyard.config.document import read_document

@@ -16,7 +16,7 @@ arguments it wants.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, overload
 
@@ -211,6 +211,10 @@ class AdaptedToolPlugin(Protocol):
     id: str
     builds_on: str | tuple[str, ...]
     """The entry whose tools do the work, or several: `files:more`, `shell:command`, `shell:session`."""
+    own_words: Mapping[str, str]
+    """Regular expressions of what those tools advise, and what to say instead; optional."""
+    asks_reach: str
+    """How a call asks to leave the sandbox, for results that it stopped; optional."""
 
     def get_tool_schemas(self, state: Any, prepared: Any = None) -> Sequence[JsonObject | ToolSpec]:
         """The tools, as a `ToolPlugin` gives them."""
@@ -221,7 +225,7 @@ class AdaptedToolPlugin(Protocol):
         It only translates, for nobody was asked yet. `ToolError` for arguments that cannot be meant.
         """
 
-    def as_answer(self, tool_name: str, payload: JsonObject, text: str) -> str:
+    def as_answer(self, tool_name: str, payload: JsonObject | str, text: str, config: JsonObject) -> str:
         """What the tool said, in words that fit the names of the family; optional."""
 
 

@@ -14,7 +14,7 @@ import msgspec
 from toolyard.files.inside import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from toolyard.core.reach import Reach
     from toolyard.core.tool import ToolResult
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LOOKED_AT = 1 << 14
 """How much of the end of a text is looked at, in characters."""
 MOST_HOSTS = 3
-OUTSIDE = 'or ask for "reach": "outside" with a reason'
 READ_ONLY = re.compile(r"Read-only file system|\bEROFS\b")
 NOT_MADE = re.compile(r"ENOENT: no such file or directory, mkdir '(/[^'\n]+)'")
 """What Node says where a folder cannot be made because nothing can be written there."""
@@ -63,6 +62,12 @@ class CallSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Repositories in folders below the workspace, and pointers to some; of those that can only be read, why."""
     has_mounts: bool = True
     """Whether what cannot be written is on a disk that cannot; without, nobody may write there."""
+    asks_reach: str = ""
+    """How a call of this tool asks for more reach, with `{reach}` for which; empty where it cannot."""
+
+    def ask(self, reach: Reach, between: str = "; ") -> str:
+        """What to do to reach further, after what stands between; nothing where a call cannot say so."""
+        return f"{between}{self.asks_reach.replace('{reach}', reach)}" if self.asks_reach else ""
 
     def keeps_from(self, path: str) -> bool:
         return not any(is_inside(path, folder) for folder in self.writable)
@@ -75,11 +80,11 @@ def notes_on(result: ToolResult, around: CallSurroundings) -> list[str]:
 
 def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
     if closed := closed_in(text, around):
-        yield about_closed_repository(closed, around.nested[closed])
+        yield about_closed_repository(closed, around)
     elif around.nested and HELD.search(text):
-        yield about_held_folders(around.nested)
+        yield about_held_folders(around)
     elif READ_ONLY.search(text) or any(map(around.keeps_from, paths_not_written(text, around))):
-        yield about_environment() if is_own(around, text) else about_writing(around.reach)
+        yield about_environment() if is_own(around, text) else about_writing(around)
     if around.refused:
         yield about_hosts(around.refused)
     elif not around.policy.network and (NO_NAME.search(text) or NO_WAY.search(text)):
@@ -87,12 +92,12 @@ def found_in(text: str, around: CallSurroundings) -> Iterator[str]:
     if around.refused_sockets:
         yield (
             f"[sandbox: {around.refused_sockets[-1]} belongs to a process outside, which cannot be reached; "
-            f"set sandbox.unix_sockets, {OUTSIDE}]"
+            f"set sandbox.unix_sockets{around.ask('outside', ', or ')}]"
         )
     elif not around.policy.unix_sockets and NO_SOCKET.search(text):
-        yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets, {OUTSIDE}]"
+        yield f"[sandbox: this kind of socket is off; set sandbox.unix_sockets{around.ask('outside', ', or ')}]"
     if NO_SIGNAL.search(text):
-        yield f"[sandbox: only its own processes can be signalled; {OUTSIDE.removeprefix('or ')}]"
+        yield f"[sandbox: only its own processes can be signalled{around.ask('outside')}]"
 
 
 def closed_in(text: str, around: CallSurroundings) -> str | None:
@@ -101,18 +106,18 @@ def closed_in(text: str, around: CallSurroundings) -> str | None:
     return next((git for git in closed if "/".join(git.split("/")[-2:]) in text), None)
 
 
-def about_closed_repository(git: str, why: str) -> str:
+def about_closed_repository(git: str, around: CallSurroundings) -> str:
     return (
-        f"[sandbox: {git} can only be read inside, since git outside obeys it, and {why}; make its folder the "
-        f"workspace, {OUTSIDE}]"
+        f"[sandbox: {git} can only be read inside, since git outside obeys it, and {around.nested[git]}; make its "
+        f"folder the workspace{around.ask('outside', ', or ')}]"
     )
 
 
-def about_held_folders(nested: Iterable[str]) -> str:
-    shown = ", ".join([*nested][:MOST_HOSTS])
+def about_held_folders(around: CallSurroundings) -> str:
+    shown = ", ".join([*around.nested][:MOST_HOSTS])
     return (
         "[sandbox: folders with a repository of their own can be worked in, but neither moved nor removed from inside, "
-        f"and what is moved into or out of them has to be copied ({shown}); {OUTSIDE.removeprefix('or ')}]"
+        f"and what is moved into or out of them has to be copied ({shown}){around.ask('outside')}]"
     )
 
 
@@ -135,12 +140,12 @@ def about_environment() -> str:
     )
 
 
-def about_writing(reach: Reach) -> str:
-    if reach in ("closed", "look"):
-        return '[sandbox: with the reach look nothing can be changed but temporary files; ask for "reach": "work"]'
+def about_writing(around: CallSurroundings) -> str:
+    if around.reach in ("closed", "look"):
+        return f"[sandbox: with the reach look nothing can be changed but temporary files{around.ask('work')}]"
     return (
         "[sandbox: only the workspace and temporary files can be written, and there not what is obeyed outside; "
-        f"name a path in sandbox.writable, {OUTSIDE}]"
+        f"name a path in sandbox.writable{around.ask('outside', ', or ')}]"
     )
 
 
@@ -152,8 +157,10 @@ def about_hosts(refused: Sequence[ConnectionAttempt]) -> str:
 
 def about_network(around: CallSurroundings) -> str:
     if around.reach in ("closed", "look"):
-        return f'[sandbox: with the reach look no host can be reached; ask for "reach": "work", {OUTSIDE}]'
+        return (
+            f"[sandbox: with the reach look no host can be reached{around.ask('work')}{around.ask('outside', ', or ')}]"
+        )
     return (
         "[sandbox: hosts are reached only through the proxy that http_proxy and https_proxy name, which this program "
-        f"did not use; {OUTSIDE.removeprefix('or ')}]"
+        f"did not use{around.ask('outside')}]"
     )

@@ -83,6 +83,20 @@ def test_a_session_goes_on_where_it_was_left(chat: Chat, model: Model):
     assert said == ["remember me", "still there?"]
 
 
+def test_the_session_to_resume_is_one_of_this_folder(chat: Chat, model: Model, toolyard: CommandLine):
+    model.script(says("From elsewhere."))
+    configure(toolyard, model)
+    elsewhere = toolyard.folder / "elsewhere"
+    elsewhere.mkdir()
+    config = str(toolyard.folder / "toolyard.json")
+    ran = toolyard("--config", config, "--workspace", str(elsewhere), "chat", "-p", "over there")
+    assert (ran.code, ran.out) == (0, "From elsewhere.\n"), ran.err
+    terminal = chat()
+    terminal.until(READY)
+    terminal.line("/resume")
+    terminal.until("there is no other session of this folder", "/resume ID")
+
+
 def test_a_terminal_that_gets_narrow_shows_what_is_under_way_once(chat: Chat, model: Model):
     words = [f"word{number:02} and some more" for number in range(20)]
     model.script(stalls(" ".join(words)))
@@ -136,7 +150,9 @@ def test_help_on_a_narrow_terminal_breaks_no_word(chat: Chat):
     terminal.until(READY)
     terminal.line("/help")
     seen = terminal.until("commands and files.")
-    assert re.search(r"\n/resume \[ID\] +go on with another session, without\s+an\s+id\s+the\s+latest\n", seen)
+    assert re.search(
+        r"\n/resume \[ID\] +go on with another session, without\s+an\s+id\s+the\s+latest\s+of\s+this\s+folder\n", seen
+    )
     assert "queued. Alt-Enter,\nCtrl-J or a \\ at the end begin another line.\n" in seen
 
 

@@ -87,3 +87,32 @@ def test_a_provider_that_is_nowhere_is_told_with_what_to_write(toolyard: Command
     ran = toolyard("chat", "-p", "hi")
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_what_is_piped_in_is_said_with_the_prompt(toolyard: CommandLine, model: Model):
+    configure(toolyard, model)
+    model.script(says("One."), says("Two."), says("Three."), says("Four."))
+    assert toolyard("chat", "-p", "Explain this:", stdin="the log\n").code == 0
+    assert toolyard("chat", "Explain this:", stdin="").code == 0
+    (id, *_) = toolyard("sessions", "list").out.split()
+    assert toolyard("sessions", "resume", id, "-p", "And this:", stdin="more").code == 0
+    assert toolyard("chat", "--session", id, stdin="the end").code == 0
+    assert [asked["messages"][-1]["content"] for asked in model.asked()] == [
+        "Explain this:\n\nWhat was piped in:\nthe log\n",
+        "Explain this:",
+        "And this:\n\nWhat was piped in:\nmore",
+        "the end",
+    ]
+
+
+@pytest.mark.parametrize("words", [["-p", "Count:"], []])
+def test_of_a_great_deal_that_is_piped_in_the_beginning_is_said_and_that_it_was_cut(
+    toolyard: CommandLine, model: Model, words: list[str]
+):
+    configure(toolyard, model)
+    model.script(says("Many."))
+    ran = toolyard("chat", *words, stdin="line\n" * 300_000)
+    assert (ran.code, "only the first 1 MiB" in ran.err) == (0, True), ran.err
+    said = model.asked()[0]["messages"][-1]["content"]
+    assert said.endswith("[cut here: only the first 1 MiB of it are said]")
+    assert len(said) < (1 << 20) + 200

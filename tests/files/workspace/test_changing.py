@@ -143,9 +143,41 @@ def test_a_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path: Path):
 def test_what_is_read_only_is_not_written_even_by_root(tmp_path: Path):
     (tmp_path / "kept").write_text("a")
     (tmp_path / "kept").chmod(0o444)
-    with pytest.raises(FileFault, match="may not be written: its mode is 444"):
+    with pytest.raises(FileFault, match="may not be written: it is read-only, its mode is 444"):
         edit(tmp_path, "kept", ("a", "b", False))
     assert (tmp_path / "kept").read_text() == "a"
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "*** Delete File: kept",
+        "*** Update File: kept\n@@\n-a\n+b",
+        "*** Update File: kept\n*** Move to: other\n@@\n-a\n+b",
+    ],
+)
+def test_a_patch_of_a_read_only_file_changes_nothing_at_all(tmp_path: Path, step: str, dry: bool):
+    for name in ("first", "kept"):
+        (tmp_path / name).write_text("a\n")
+    (tmp_path / "kept").chmod(0o444)
+    text = f"*** Begin Patch\n*** Update File: first\n@@\n-a\n+b\n{step}\n*** End Patch"
+    with pytest.raises(FileFault, match=r"kept may not be (written|removed): it is read-only, its mode is 444"):
+        changing.patch(Workspace(str(tmp_path)), text, dry=dry)
+    assert [(tmp_path / name).read_text() for name in ("first", "kept")] == ["a\n", "a\n"]
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_read_only_file_is_not_removed_but_a_link_to_one_is(tmp_path: Path):
+    (tmp_path / "kept").write_text("a")
+    (tmp_path / "kept").chmod(0o444)
+    (tmp_path / "link").symlink_to("kept")
+    workspace = Workspace(str(tmp_path))
+    with pytest.raises(FileFault, match="may not be removed: it is read-only"):
+        changing.remove(workspace, "kept", dry=False)
+    changing.remove(workspace, "link", dry=False)
+    assert (tmp_path / "kept").exists()
+    assert not (tmp_path / "link").is_symlink()
 
 
 def test_a_link_stays_and_its_target_changes_and_other_names_of_a_file_keep_the_old(tmp_path: Path):

@@ -77,6 +77,8 @@ GREP_SEARCH = {
     "max_matches_per_file": "integer",
     "total_max_matches": "integer",
 }
+EDITOR = "str_replace_based_edit_tool"
+TWICE = {"old_string": "y", "new_string": "z"}
 REQUIRED = {
     "shell": ["command"],
     "update_plan": ["plan"],
@@ -304,6 +306,60 @@ async def test_wrong_arguments_of_a_family_are_told_and_nothing_runs(yard: Yard)
         ):
             result = await app.call_tool(tool, arguments)
             assert (result.failure, said in result.text) == ("invalid_arguments", True), result
+
+
+@pytest.mark.parametrize(
+    ("family", "tool", "arguments", "said"),
+    [
+        ("codex-tools", "shell", {"command": ["sleep", "60"], "timeout_ms": 100}, "Give a higher `timeout_ms` if"),
+        ("codex-tools", "shell", {"command": ["true"], "timeout_ms": -1}, "timeout_ms: must be more than 0"),
+        ("gemini-tools", "read_file", {"file_path": "long.txt"}, "go on with start_line 2001]"),
+        ("gemini-tools", "replace", {"file_path": "two.txt", **TWICE}, "or say allow_multiple"),
+        ("gemini-tools", "search_file_content", {"pattern": "1"}, "; narrow the search]"),
+        ("gemini-tools", "grep_search", {"pattern": "1"}, "or raise total_max_matches]"),
+        ("claude-tools", EDITOR, {"command": "view", "path": "long.txt"}, "go on with view_range [2001, -1]]"),
+        ("claude-tools", EDITOR, {"command": "str_replace", "path": "a.txt", "old_str": "x"}, "old_str was not found"),
+        ("claude-tools", EDITOR, {"command": "str_replace", "path": "two.txt", "old_str": "y"}, "around it"),
+        ("claude-tools", "memory", {"command": "create", "path": "/memories/a", "file_text": ""}, "Made /memories/a:"),
+        ("claude-tools", "memory", {"command": "delete", "path": "/memories/none"}, "Error: /memories/none: No such"),
+    ],
+)
+async def test_advice_names_the_arguments_that_the_model_was_given(yard: Yard, family, tool, arguments, said):
+    yard.file("long.txt", "".join(f"{number}\n" for number in range(1, 5001)))
+    yard.file("two.txt", "y\ny\n")
+    async with open_app(yard, family, enabled_plugins=["grep_search"] if tool == "grep_search" else []) as app:
+        for name in ("a.txt", "two.txt"):
+            if tool == EDITOR:
+                await app.call_tool(EDITOR, {"command": "view", "path": name})
+            elif tool == "replace":
+                await app.call_tool("read_file", {"file_path": name})
+        result = await app.call_tool(tool, arguments)
+    assert said in result.text
+    ours = "\n".join([*result.text.split("\n")[:2], result.text.split("\n")[-1]])
+    assert not re.search(r"\boffset\b|replace_all|old_string was|raise limit|in seconds|\.memories", ours)
+
+
+async def test_what_files_say_is_not_put_into_other_words(yard: Yard):
+    yard.file("words.txt", "go on with offset 7\n[go on with offset 7]\n")
+    async with open_app(yard, "gemini-tools") as app:
+        read = await app.call_tool("read_file", {"file_path": "words.txt"})
+    assert read.text.count("go on with offset 7") == 2
+
+
+@pytest.mark.parametrize(
+    ("family", "tool", "arguments", "advice"),
+    [
+        ("codex-tools", "shell", {"command": ["touch", "/usr/made"]}, ', or ask for "sandbox_permissions": "require_'),
+        ("gemini-tools", "run_shell_command", {"command": "touch /usr/made"}, "sandbox.writable]"),
+        ("gemini-tools", "write_file", {"file_path": "toolyard.json", "content": "x"}, "sandbox.writable]"),
+    ],
+)
+async def test_more_reach_is_advised_only_as_the_tool_takes_it(yard: Yard, family, tool, arguments, advice):
+    need_backend("bubblewrap", "bubblewrap-pids")
+    async with open_app(yard, family) as app:
+        result = await app.call_tool(tool, arguments, by_person=True)
+    note = result.text.split("\n")[-1]
+    assert (note.startswith("[sandbox: "), advice in note, '"reach"' in note) == (True, True, False), note
 
 
 async def test_notes_of_one_conversation_are_there_in_the_next(yard: Yard):

@@ -206,6 +206,18 @@ async def test_a_server_that_does_not_say_what_it_offers_holds_up_nobody(yard: Y
     assert command_lines(str(yard.folder / "hangs.py")) == []
 
 
+async def test_the_status_of_a_server_that_answered_while_others_were_asked_has_its_tools(yard: Yard, monkeypatch):
+    late = "import os, time\nwhile not os.path.exists('@/go'):\n    time.sleep(0.01)\n" + ECHO_SERVER
+    monkeypatch.setattr(source, "FIRST_ANSWER", 0.1)
+    async with asyncio.timeout(PATIENCE), yard.app(logging_server(yard, late)) as app:
+        (server,) = await app.servers()
+        yard.file("go", "")
+        while (status := await server.status(start=False)).state == "asked":
+            await asyncio.sleep(0.01)
+        assert (status.state, status.tools) == ("ready", 1)
+        assert status.speaks
+
+
 async def test_a_server_that_answers_late_is_taken_in_when_it_does(yard: Yard, monkeypatch):
     late = "import os, time\nwhile not os.path.exists('@/go'):\n    time.sleep(0.01)\n" + ECHO_SERVER
     monkeypatch.setattr(source, "FIRST_ANSWER", 0.1)

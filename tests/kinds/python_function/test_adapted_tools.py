@@ -62,6 +62,11 @@ async def test_it_works_on_after_the_sandbox_was_configured_otherwise(yard: Yard
         ('"files:more"', '"files:nothing"', "builds on 'files:nothing', which names no tools here"),
         ('"files:more"', '"bash:./x.bash"', "builds on 'bash:./x.bash', which names no tools here"),
         ("    def as_call", "    async def as_call", "must answer at once"),
+        (
+            "    def as_call",
+            '    own_words = {"(": "x"}\n\n    def as_call',
+            "own_words that are no regular expressions",
+        ),
     ],
 )
 async def test_what_cannot_be_built_on_is_a_problem_of_the_plugin(yard: Yard, before: str, after: str, said: str):

@@ -32,6 +32,13 @@ EDITING: Mapping[str, Any] = {
     "insert_text": {**STRING, "description": "The lines to insert."},
 }
 
+OWN_WORDS = {
+    r"go on with offset (\d+)": r"go on with view_range [\1, -1]",
+    r"\b(old|new)_string\b": r"\1_str",
+    r", or say replace_all": "",
+}
+"""What the file tools call their arguments, and these models theirs."""
+
 
 def spec(name: str, native: str, description: str, commands: Sequence[str], more: Mapping[str, Any]) -> ToolSpec:
     """Claude gets the native form; every other model the same as a function."""
@@ -51,6 +58,7 @@ class TextEditor:
 
     id = "str_replace_based_edit_tool"
     builds_on = "files:more"
+    own_words = OWN_WORDS
     commands = ("view", "create", "str_replace", "insert")
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
@@ -67,6 +75,7 @@ class Memory:
 
     id = "memory"
     builds_on = "files:more"
+    own_words = OWN_WORDS
     config_keys = (FOLDER_KEY,)
     commands = ("view", "create", "str_replace", "insert", "delete", "rename")
 
@@ -91,6 +100,15 @@ class Memory:
         if payload["command"] == "view" and path == top and not (cwd / top).is_dir():
             return f"{MEMORIES} is empty"
         return editing(payload, path)
+
+    def as_answer(self, payload: dict[str, Any], text: str, config: dict[str, Any]) -> str:
+        """With the paths that the model knows, but for what its notes say."""
+        if payload["command"] == "view" and not text.startswith("Error: "):
+            return text
+        top = posixpath.normpath(config.get(FOLDER_KEY) or USUAL_FOLDER)
+        said, *rest = text.split("\n")
+        header = [line.replace(f"{top}/", f"{MEMORIES[1:]}/") for line in rest[:2]]
+        return "\n".join([said.replace(f"{top}/", f"{MEMORIES}/"), *header, *rest[2:]])
 
 
 def editing(payload: dict[str, Any], path: str) -> tuple[str, dict[str, Any]]:

@@ -33,18 +33,27 @@ REST: /.*/
 """
 """The language of patches, which is what these models write."""
 
+OWN_WORDS = {r"`timeout` in seconds": "`timeout_ms`"}
+"""What the shell calls its argument, and these models theirs."""
+
 
 class Shell:
     """A command as a list of words, in a new shell."""
 
     id = "shell"
     builds_on = "shell:command"
+    own_words = OWN_WORDS
+    asks_reach = 'ask for "sandbox_permissions": "require_escalated" with a justification'
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {
             "command": {"type": "array", "items": {"type": "string"}, "description": "The command and its arguments."},
             "workdir": {"type": "string", "description": "The folder to run it in."},
-            "timeout_ms": {"type": "number", "description": "How many milliseconds it may take."},
+            "timeout_ms": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "How many milliseconds it may take.",
+            },
             "sandbox_permissions": {
                 "type": "string",
                 "description": "'require_escalated' asks to run it outside of the sandbox; else 'use_default'.",

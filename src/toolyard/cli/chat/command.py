@@ -10,6 +10,7 @@ import click
 from toolyard.cli.application import agent_option, known_agent, open_application
 from toolyard.cli.call import explain
 from toolyard.cli.chat.answers import answer_option, approver_for, late_answer_option, take_up_questions
+from toolyard.cli.chat.piped import read_piped, with_piped
 from toolyard.cli.render import is_terminal
 from toolyard.cli.running import run_to_end
 
@@ -43,9 +44,9 @@ def chat(
     """Talk with an agent, at once about PROMPT if there is one.
 
     With -p, with --json and in a pipe it is one turn: the answer goes to standard output, what the agent does meanwhile
-    to standard error. With --session and nothing said, a turn that was cut off goes on, and its questions are asked
-    again. Exit status: 0 answered or left, 1 an error or a bound, 2 wrong usage or configuration, 3 refused, 4 a
-    question waits for an answer, 130 interrupted.
+    to standard error. What is piped in is said with PROMPT, or is what is said. With --session and nothing said, a turn
+    that was cut off goes on, and its questions are asked again. Exit status: 0 answered or left, 1 an error or a bound,
+    2 wrong usage or configuration, 3 refused, 4 a question waits for an answer, 130 interrupted.
     """
     if headless is None and not as_json and answer is None and late_answer is None and is_at_terminal():
         from toolyard.cli.chat.interactive import converse
@@ -53,8 +54,11 @@ def chat(
         return run_to_end(converse(options, prompt, session=session, model=model, agent=agent))
     said = headless if headless is not None else prompt
     if said == "-" or (said is None and session is None and not is_terminal(sys.stdin)):
-        # What is no UTF-8 is no reason to say nothing of the rest, whatever the locale has Python do with it.
-        said = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin else ""
+        said = read_piped(patient=True)
+    elif said:
+        said = with_piped(said)
+    elif answer is None and late_answer is None:
+        said = read_piped(patient=False) or None
     if session is None and not (said and said.strip()):
         raise click.UsageError("say something: toolyard chat -p 'What is in this folder?'")
     return run_to_end(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable  # noqa: TC003 - msgspec reads them
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -98,10 +99,12 @@ async def list_sessions(chat: Commanded, words: str) -> None:
 
 
 async def resume(chat: Commanded, words: str) -> None:
+    """By default the latest that worked here: what another folder's is about is not here to be worked on."""
     here = chat.conversation.id
-    rows = [row for row in chat.application.session_store().sessions(most=2) if row.id != here]
+    known = chat.application.session_store().sessions()
+    rows = [row for row in known if row.id != here and row.workspace == os.getcwd()]
     if not words and not rows:
-        show_note("there is no other session", "warning")
+        show_note("there is no other session of this folder", "warning", hint="see /sessions, then /resume ID")
         return
     await chat.open(id=words or rows[0].id)
 
@@ -226,7 +229,9 @@ COMMANDS = {
     "/sessions": SlashCommand(
         run=list_sessions, takes="[WORDS]", help="the latest sessions, or where words stand", while_working=True
     ),
-    "/resume": SlashCommand(run=resume, takes="[ID]", help="go on with another session, without an id the latest"),
+    "/resume": SlashCommand(
+        run=resume, takes="[ID]", help="go on with another session, without an id the latest of this folder"
+    ),
     "/rewind": SlashCommand(
         run=rewind, takes="[N]", help="take the last turn back, or all from event N on: files and words"
     ),

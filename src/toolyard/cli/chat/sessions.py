@@ -98,11 +98,14 @@ def resume(
 ) -> int:
     """Go on with a session, as `toolyard chat --session ID` does."""
     from toolyard.cli.chat.command import is_at_terminal, one_turn
+    from toolyard.cli.chat.piped import read_piped, with_piped
 
     if prompt is None and not as_json and answer is None and late_answer is None and is_at_terminal():
         from toolyard.cli.chat.interactive import converse
 
         return run_to_end(converse(options, None, session=id, model=None, agent=None))
+    if prompt:
+        prompt = read_piped(patient=True) if prompt == "-" else with_piped(prompt)
     return run_to_end(
         one_turn(options, prompt, id, None, None, as_json=as_json, answer=answer, late_answer=late_answer)
     )

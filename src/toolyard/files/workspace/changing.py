@@ -128,10 +128,15 @@ def put(spot: Spot, data: bytes, before: os.stat_result | None, rights: os.stat_
     found = spot.facts()
     if (found and version_of(found)) != (before and version_of(before)):
         raise FileFault(f"{spot.shown} was changed by somebody else just now; read it again")
-    if before is not None and not before.st_mode & 0o222:
-        raise FileFault(f"{spot.shown} may not be written: its mode is {stat.S_IMODE(before.st_mode):o}")
+    require_writable(spot, before)
     with unless_guarded(spot):
         return version_of(replace_content(spot, data, before or rights))
+
+
+def require_writable(spot: Spot, facts: os.stat_result | None, what: str = "written") -> None:
+    """A file that somebody made read-only is neither replaced nor removed, which its folder alone would allow."""
+    if facts is not None and stat.S_ISREG(facts.st_mode) and not facts.st_mode & 0o222:
+        raise FileFault(f"{spot.shown} may not be {what}: it is read-only, its mode is {stat.S_IMODE(facts.st_mode):o}")
 
 
 @contextmanager
@@ -151,6 +156,7 @@ def remove(workspace: Workspace, path: str, *, dry: bool) -> dict[str, Any]:
         facts = spot.facts()
         if facts is None or spot.name == ".":
             raise FileFault(f"there is no {spot.shown} that could be removed")
+        require_writable(spot, facts, "removed")
         if dry:
             return {"text": f"remove {spot.shown}"}
         with unless_guarded(spot):
@@ -238,8 +244,10 @@ def worked_out(workspace: Workspace, file: PatchedFile) -> Step:
             facts = spot.facts()
             if facts is None or stat.S_ISDIR(facts.st_mode):
                 raise FileFault(f"there is no file {file.path} that could be removed")
+            require_writable(spot, facts, "removed")
             return Step(file, None, facts, unified(spot.path, text_or_nothing(spot), None))
         data, facts = whole(spot)
+        require_writable(spot, facts)
         old = decoded(data, spot.shown)
         text = patches.patched(old.text, file, old.newline)
         return Step(file, old.encoded(text), facts, unified(file.move_to or spot.path, old.text, text))

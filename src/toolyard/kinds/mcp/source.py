@@ -135,7 +135,7 @@ class McpSource:
         """How the server is doing; with `start` it is asked now what it offers."""
         if start and (self._is_asked or not self._servers.health.starts):
             await asyncio.wait({self._ask_once(listing_key(self._servers.server, self._host))})
-            self._accept_heard()
+        self._accept_heard()  # it may have answered while others were asked
         health, listing = self._servers.health, self._listing
         return ServerStatus(
             name=self.reference.name,

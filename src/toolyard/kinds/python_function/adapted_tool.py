@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolyard.core.tool import CallContext, JsonObject, Tool, ToolSpec
+
+
+ADVICE_LINES = 2
 
 
 class BaseCall(msgspec.Struct, frozen=True):
@@ -38,9 +42,13 @@ class AdaptedTool:
         as_call: Callable[..., Any],
         tools: Callable[[], Mapping[str, Tool]],
         as_answer: Callable[..., Any] | None = None,
+        own_words: Mapping[str, str] | None = None,
+        asks_reach: str = "",
     ) -> None:
         self.spec = spec
+        self.asks_reach = asks_reach
         self._as_answer = as_answer
+        self._own_words = own_words or {}
         self.code = as_call
         """What the author wrote."""
         self._tools = tools
@@ -85,14 +93,17 @@ class AdaptedTool:
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
         match plan.prepared:
             case BaseCall(tool=tool, plan=base):
-                return self._translated(await tool.run(base, context), plan.arguments)
+                return self._translated(await tool.run(base, context), plan.arguments, context)
         return ToolResult(text=plan.prepared, bytes_out=len(plan.prepared.encode("utf-8", "replace")))
 
-    def _translated(self, result: ToolResult, arguments: JsonObject) -> ToolResult:
+    def _translated(self, result: ToolResult, arguments: JsonObject, context: CallContext) -> ToolResult:
         """The answer in the words of the family, if the author has any."""
+        if self._own_words:
+            result = replace(result, text=with_words(result.text, self._own_words, has_failed=bool(result.failure)))
         if self._as_answer is None:
             return result
-        given = {"tool_name": self.spec.name, "payload": dict(arguments), "text": result.text}
+        payload = arguments["input"] if isinstance(self.spec.input, TextInput) else dict(arguments)
+        given = {"tool_name": self.spec.name, "payload": payload, "text": result.text, "config": context.config}
         try:
             text = fitting_call(self._as_answer, given)()
         except (ToolError, ValueError) as error:
@@ -104,3 +115,18 @@ class AdaptedTool:
         """What fills in the defaults of the tools that do the work."""
         shapes = {name: tool.spec.input for name, tool in self._tools().items()}
         return {name: ArgumentDecoder(shape.schema) for name, shape in shapes.items() if isinstance(shape, JsonInput)}
+
+
+def with_words(text: str, own_words: Mapping[str, str], *, has_failed: bool) -> str:
+    """What a tool says itself, with the names that a model was given; what files and commands say stays as it is.
+
+    A failure is said, with what to do, in the first two lines, and what is left out in a last line of its own.
+    """
+    lines = text.split("\n")
+    ours = {*range(min(ADVICE_LINES, len(lines)))} if has_failed else set()
+    if lines[-1].startswith("["):
+        ours.add(len(lines) - 1)
+    for number in ours:
+        for pattern, words in own_words.items():
+            lines[number] = re.sub(pattern, words, lines[number])
+    return "\n".join(lines)

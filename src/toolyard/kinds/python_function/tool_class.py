@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -87,6 +88,8 @@ class ToolClass:
         as_call, as_answer = (getattr(self.instance, name, None) for name in ("as_call", "as_answer"))
         if (as_call and is_async(as_call)) or (as_answer and is_async(as_answer)):
             return "has an as_call or as_answer that is async, but those only translate, and must answer at once"
+        if as_call and not are_words(getattr(self.instance, "own_words", {})):
+            return "has own_words that are no regular expressions with what to say instead"
         unknown = [word for word in base_words(self.instance) if not (self._bases and self._bases.named(word))]
         return f"builds on '{unknown[0]}', which names no tools here" if as_call and unknown else None
 
@@ -94,7 +97,14 @@ class ToolClass:
         if as_call := getattr(self.instance, "as_call", None):
             from toolyard.kinds.python_function.adapted_tool import AdaptedTool
 
-            return AdaptedTool(spec, as_call, self._base, getattr(self.instance, "as_answer", None))
+            return AdaptedTool(
+                spec,
+                as_call,
+                self._base,
+                getattr(self.instance, "as_answer", None),
+                own_words=getattr(self.instance, "own_words", None),
+                asks_reach=getattr(self.instance, "asks_reach", ""),
+            )
         code = self.instance.execute_tool
         return PythonTool(spec=spec, callee=MethodCallee(self, spec), code=code, roots=self.author.roots)
 
@@ -126,6 +136,16 @@ class ToolClass:
             return None
         outcome = await self.author.hook(function, given)
         return outcome if isinstance(outcome, Raised | OutOfTime) else outcome.value
+
+
+def are_words(words: Any) -> bool:
+    """Whether each is a regular expression and what to say instead."""
+    try:
+        for pattern, instead in words.items():
+            re.sub(pattern, instead, "")
+    except (AttributeError, TypeError, re.error):
+        return False
+    return True
 
 
 def base_words(instance: Any) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from toolyard.core.text import LONGEST_TIMEOUT, LONGEST_WORD, as_word, first_lin
 from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec, Truncation
 from toolyard.errors import CannotStart, NoSandbox
 from toolyard.kinds.shell.limits_text import with_limits
-from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
+from toolyard.kinds.shell.reach_arguments import ASKS_REACH, REACH_PROPERTIES, wanted_reach
 from toolyard.process.child import ChildRequest
 from toolyard.process.environment import NON_INTERACTIVE, as_bytes
 
@@ -45,6 +45,7 @@ class ShellCommandTool:
 
     kind = "shell_command"
     confined = True
+    asks_reach = ASKS_REACH
     spec = ToolSpec(
         name="shell",
         description="Run a command in bash and get its standard output, standard error and exit code. "

@@ -22,6 +22,10 @@ REACH_PROPERTIES: JsonObject = {
 }
 
 
+ASKS_REACH = 'ask for "reach": "{reach}" with a reason'
+"""What a result advises that the sandbox stopped."""
+
+
 def wanted_reach(arguments: JsonObject) -> tuple[Reach | None, str]:
     """How far a call wants to reach, and why."""
     return arguments.get("reach"), arguments.get("reason", "")

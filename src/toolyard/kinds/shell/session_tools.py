@@ -15,7 +15,7 @@ from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import NoSandbox, ProcessError, ShellError
 from toolyard.kinds.shell.idle_shells import IdleShells
 from toolyard.kinds.shell.limits_text import with_limits
-from toolyard.kinds.shell.reach_arguments import REACH_PROPERTIES, wanted_reach
+from toolyard.kinds.shell.reach_arguments import ASKS_REACH, REACH_PROPERTIES, wanted_reach
 from toolyard.process.waiting import cancelled_with
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ class BashTool:
 
     kind = "shell_session"
     confined = True
+    asks_reach = ASKS_REACH
     spec = ToolSpec(
         name="bash",
         description="Run a command in a live bash session. Variables, functions, working directory and background jobs "

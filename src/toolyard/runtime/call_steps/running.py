@@ -57,6 +57,7 @@ def explanations(result: ToolResult, ready: ReadyCall, sandbox: Sandbox, refused
         writable=[*sandbox.layout.writable(), *sandbox.temporary()[0]],
         own_environment=sys.prefix if sys.prefix != sys.base_prefix else "",
         has_mounts=has_mounts,
+        asks_reach=getattr(ready.tool, "asks_reach", ""),
     )
     return notes_on(result, around)
 

@@ -101,3 +101,10 @@ def test_no_line_is_wider_than_the_terminal(text: str, width: int):
 
     painted = MarkdownPainter(colour=False).paint(Block(text), width)
     assert all(cell_len(line) <= width for line in painted.split("\n"))
+
+
+def test_a_cell_of_a_table_is_shown_whole_where_it_does_not_fit():
+    address = "https://example.test/" + "a" * 60
+    shown = MarkdownPainter(colour=False).paint(Block(f"| where | what |\n|---|---|\n| {address} | b |\n"), 40)
+    assert "…" not in shown
+    assert "".join(line.split()[0] for line in shown.splitlines()[2:]) == address

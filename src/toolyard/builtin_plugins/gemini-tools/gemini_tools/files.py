@@ -25,11 +25,19 @@ FOLDER = {**STRING, "description": "The path of the folder; the working director
 GIT_IGNORE = {**BOOLEAN, "description": "Whether to leave out what git ignores; true if left out."}
 
 
+READING_ON = {r"go on with offset\b": "go on with start_line"}
+EVERY_ONE = {r"\breplace_all\b": "allow_multiple"}
+HIGHER_LIMIT = {r"\braise limit\b": "raise total_max_matches"}
+NO_LIMIT = {r", or raise limit\b": ""}
+"""What the file tools call their arguments, and these models theirs."""
+
+
 class ReadFile:
     """Lines of a file, or an image."""
 
     id = "read_file"
     builds_on = "files:more"
+    own_words = READING_ON
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {
@@ -72,6 +80,7 @@ class Replace:
 
     id = "replace"
     builds_on = "files:more"
+    own_words = EVERY_ONE
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {
@@ -100,6 +109,7 @@ class Glob:
 
     id = "glob"
     builds_on = "files:more"
+    own_words = NO_LIMIT
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {
@@ -140,6 +150,7 @@ class SearchFileContent:
 
     id = "search_file_content"
     builds_on = "files:more"
+    own_words = NO_LIMIT
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         about = "Search the contents of files with a regular expression."
@@ -156,6 +167,7 @@ class GrepSearch:
 
     id = "grep_search"
     builds_on = "files:more"
+    own_words = HIGHER_LIMIT
     default_enabled = False
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
@@ -217,6 +229,7 @@ class ListDirectory:
 
     id = "list_directory"
     builds_on = "files:more"
+    own_words = NO_LIMIT
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         filtering = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SECONDS = 300
 """That a command may take."""
 USUAL_LINES = 100
+MORE_TIME = {r"Give a higher `timeout`.*": "Start it with `is_background` if it needs longer."}
 INTEGER: Mapping[str, Any] = {"type": "integer"}
 
 
@@ -25,6 +26,7 @@ class RunShellCommand:
 
     id = "run_shell_command"
     builds_on = ("shell:command", "shell:session")
+    own_words = MORE_TIME
 
     def get_tool_schemas(self) -> Sequence[ToolSpec]:
         properties = {

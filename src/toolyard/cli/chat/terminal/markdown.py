@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -141,11 +142,27 @@ class MarkdownPainter:
         return self._consoles[width]
 
 
+@cache
+def markdown_class() -> Any:
+    """Rich's Markdown, but for tables: it would cut what does not fit into a cell, and nobody could read it."""
+    from rich.markdown import Markdown, TableElement
+
+    class WholeTable(TableElement):
+        def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(console, options):
+                for column in getattr(table, "columns", ()):
+                    column.overflow = "fold"
+                yield table
+
+    class WholeMarkdown(Markdown):
+        elements = {**Markdown.elements, "table_open": WholeTable}  # noqa: RUF012 - as the class above has it
+
+    return WholeMarkdown
+
+
 def drawable(block: Block) -> Any:
     if block.language is None:
-        from rich.markdown import Markdown
-
-        return Markdown(block.text, code_theme="ansi_dark", hyperlinks=False)
+        return markdown_class()(block.text, code_theme="ansi_dark", hyperlinks=False)
     from rich.padding import Padding
     from rich.syntax import Syntax
 
