@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from support import PATIENCE
-from toolyard.cli.approver import broken
+from toolyard.cli.asking.approver import broken
 from toolyard.core.visible_text import marked_lines, on_one_line
 from toolyard.permissions.approval import ApprovalDesk, Question, question_lines
 from toolyard.permissions.verdict import Answer, Judged, Offer

@@ -94,13 +94,13 @@ def read_arguments(text: str) -> str:
 def approver_for(answer: bool | None = None, *, ask: bool = False) -> Approver:
     """Answer yes unless told otherwise: who types a call has decided on it. A rule that denies it still does."""
     if ask:
-        from toolyard.cli.approver import TerminalApprover
+        from toolyard.cli.asking.approver import TerminalApprover
 
         return TerminalApprover()
     from toolyard.permissions.verdict import answer_always
 
     if answer is None:
-        from toolyard.cli.approver import TypedApprover
+        from toolyard.cli.asking.approver import TypedApprover
 
         return TypedApprover()
     return answer_always(allowed=answer, reason="answered with --yes" if answer else "answered with --no")

@@ -134,7 +134,9 @@ class Lifecycle:
         repositories = repositories_of((one.reference, one.source) for one in loaded.sources())
         known = {name for repository in repositories for name in repository.names}
         if unknown := [name for name in names if name not in known]:
-            raise UnknownPlugin(f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known))}")
+            raise UnknownPlugin(
+                f"no repository is called or has '{unknown[0]}'; known: {', '.join(sorted(known)) or 'none'}"
+            )
         wanted = [one for one in repositories if not names or set(names).intersection(one.names)]
         found = [await fetch_again(repository, loaded.host.fetcher) for repository in wanted]
         await self.reload()

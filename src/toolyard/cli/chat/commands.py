@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
     from toolyard.agents.turn_states import Rewind
     from toolyard.app import AgentApplication
-    from toolyard.cli.approver import TypedLines
+    from toolyard.cli.asking.typed_lines import TypedLines
     from toolyard.core.conversation import Usage
 
 MOST_SESSIONS = 15

@@ -17,7 +17,7 @@ from toolyard.cli.application import (
     open_application,
     sessions_dir,
 )
-from toolyard.cli.approver import TerminalApprover
+from toolyard.cli.asking.approver import TerminalApprover
 from toolyard.cli.chat.talk import Talk
 from toolyard.cli.render import can_move_cursor, show_note, show_problems, wrapped
 from toolyard.cli.running import on_signals

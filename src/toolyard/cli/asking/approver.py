@@ -6,16 +6,18 @@ import asyncio
 import json
 import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from toolyard.cli.form import fill_form
-from toolyard.cli.render import is_terminal, show_note, show_piece, terminal_width
-from toolyard.core.visible_text import MARK, columns, columns_of, escaped, marked_lines
+from toolyard.cli.asking.form import fill_form
+from toolyard.cli.asking.typed_lines import PlainLines
+from toolyard.cli.render import is_terminal, show_note, terminal_width
+from toolyard.core.visible_text import MARK, columns, columns_of, marked_lines
 from toolyard.permissions.verdict import NETWORK, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolyard.cli.asking.typed_lines import TypedLines
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.approval import Question
     from toolyard.permissions.verdict import PermissionRequest, Verdict
@@ -36,26 +38,6 @@ EDIT_LABEL = "instead: "
 NARROWEST = 20
 """In columns; for a terminal that does not know how wide it is."""
 NOBODY = "nobody is at a terminal to ask"
-
-
-class TypedLines(Protocol):
-    """Where a person types answers."""
-
-    async def ask(self, label: str, text: str = "") -> str | None:
-        """A line, with something in it to begin with where that can be; None when the person gives it up."""
-
-
-class PlainLines:
-    """Lines of standard input, where nothing can be typed on."""
-
-    def __init__(self) -> None:
-        from toolyard.cli.shell.lines import Lines
-
-        self._lines = Lines()
-
-    async def ask(self, label: str, text: str = "") -> str | None:
-        show_piece(f"{escaped(text)}\n{label}" if text else label, is_error=True)
-        return await self._lines.next()
 
 
 class TerminalApprover:

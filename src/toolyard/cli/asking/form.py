@@ -10,7 +10,7 @@ from toolyard.core.visible_text import on_one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolyard.cli.approver import TypedLines
+    from toolyard.cli.asking.typed_lines import TypedLines
     from toolyard.core.tool import Json, JsonObject
 
 YES_AND_NO = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}

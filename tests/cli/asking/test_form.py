@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolyard.cli.form import NoValue, field_prompt, typed_value
+from toolyard.cli.asking.form import NoValue, field_prompt, typed_value
 
 TITLED = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}
 SEVERAL = {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}, "default": ["a"]}
