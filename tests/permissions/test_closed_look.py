@@ -85,9 +85,11 @@ LOOKS = (
     "ruby -r./tool -e 1",
     "python3 -c 'import tool'",
     "python3 -c \"import subprocess; subprocess.run(['ls'])\"",
-    "PATH=.:$PATH ls",
 )
 WANTS_MORE = (
+    "PATH=.:$PATH ls",
+    "BASH_ENV=./tool.sh bash -c ls",
+    "LD_PRELOAD=./tool.so ls",
     "make",
     "make check",
     "pytest",

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 SETS_A_VARIABLE = "a variable of the shell is set"
 CHANGES_THE_COMMAND = "may change what the command does"
+RUNS_FOR_ALL = re.compile(r"(?:BASH|DYLD_|GCONV_|GIT_|LD_).*|ENV|IFS|PATH|PROMPT_COMMAND|PS4|SHELLOPTS")
+"""Variables by which whatever program runs something else: who sets them for a command is not about to look."""
 EVALUATING = frozenset({EVALUATES, GOES_TO_A_COMMAND, MAY_EVALUATE, ODD_DECLARATION})
 """What is said of text that bash may take for a command once more, and of what was read only in part."""
 OF_THE_LINE = names("IFS TIMEFORMAT REPLY OPTIND")
@@ -290,7 +292,7 @@ def settles(why: str, text: str, kind: str, line: str) -> bool:
         case "assignment":
             name = ASSIGNED.match(text)
             if why.endswith(CHANGES_THE_COMMAND):  # which looks no further for that
-                return True
+                return name is not None and not RUNS_FOR_ALL.fullmatch(name[1])
             is_own = name is not None and (is_own_variable(name[1]) or name[1] in OF_THE_LINE)
             return is_own and (why == SETS_A_VARIABLE or why.endswith(MAY_BE_OUTSIDE))
         case "loop":
