@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.core.reach import REACHES, nearest_of
+from toolyard.core.reach import REACHES, is_beyond, nearest_of
 from toolyard.core.regexes import late_pattern
 from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
@@ -160,8 +160,8 @@ class RulePolicy:
     def approved(self, request: PermissionRequest, verdict: Verdict) -> None:
         """Note what a line that was let pass leaves behind in its session."""
         if request.kind == LIVE_SHELL and request.plan.command is not None:
-            elsewhere = verdict.reach != verdict.usual_reach
-            self._shells.learn(shell_of(request), request.plan.command, elsewhere=elsewhere)
+            elsewhere, less = verdict.reach != verdict.usual_reach, is_beyond(verdict.usual_reach, verdict.reach)
+            self._shells.learn(shell_of(request), request.plan.command, elsewhere=elsewhere, less=less)
         elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
             self._shells.forget(shell_of(request))
 
