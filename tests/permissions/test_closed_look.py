@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from toolyard.core.reach import Reach
+from toolyard.core.tool import JsonInput, Plan, ToolSpec
 from toolyard.permissions.decide import decide_line
 from toolyard.permissions.file_access import CallSite
+from toolyard.permissions.grants import GrantStore
 from toolyard.permissions.paths import OwnFolders
+from toolyard.permissions.policy import RulePolicy
 from toolyard.permissions.presets import make_book
 from toolyard.permissions.reach import with_reach
 from toolyard.permissions.rules import RuleOrigin, parse_rule
 from toolyard.permissions.section import Section
-from toolyard.permissions.verdict import Verdict
+from toolyard.permissions.verdict import PermissionRequest, Verdict
 
 pytestmark = pytest.mark.anyio
 
@@ -184,6 +188,101 @@ async def test_who_says_how_far_to_look_is_not_given_less(workspace):
     assert (found.decision, found.reach) == ("ask", "look")
     found = await verdict("node -e 1", workspace, "workspace", wanted="work")
     assert (found.decision, found.reach) == ("ask", "work")
+
+
+@pytest.fixture
+def temporary(tmp_path_factory):
+    """The folder that is `/tmp` inside."""
+    folder = tmp_path_factory.mktemp("inside")
+    for name in ("plain", "links"):
+        (folder / name).mkdir()
+    (folder / "out").write_text("x\n")
+    (folder / "plain" / "file").write_text("x\n")
+    (folder / "l").symlink_to("/home/other")
+    (folder / "links" / "l").symlink_to("/home/other/doc.txt")
+    return str(folder)
+
+
+class SameForAll:
+    """What the configuration says, to whichever agent."""
+
+    def __init__(self, section: Section) -> None:
+        self._section = section
+
+    def of(self, _agent: str) -> Section:
+        return self._section
+
+
+async def call(
+    line: str, workspace: str, temporary: str, preset: str, reach: Reach | None = None, *, allow: str = ""
+) -> Verdict:
+    """The verdict of a policy on a line whose temporary files are there."""
+    rules = [parse_rule(allow, "allow", RuleOrigin(label="test"))] if allow else []
+    section = Section(is_configured=True, preset=preset, rules=rules)
+    request = PermissionRequest(
+        call_id="1",
+        tool=ToolSpec(name="bash", description="", input=JsonInput(schema={})),
+        kind="shell_session",
+        plan=Plan(arguments={"command": line}, command=line, cwd=Path(workspace), reach=reach),
+        preview=nothing_to_show,
+        workspace=Path(workspace),
+        kept="wholly",
+        temporary=("/tmp",),
+        temporary_places=(temporary,),
+        not_temporary=(workspace,),
+    )
+    return await RulePolicy(SameForAll(section), GrantStore(Path(temporary) / "none")).decide(request)
+
+
+async def nothing_to_show() -> str:
+    return ""
+
+
+@pytest.mark.parametrize("wanted", [None, "look"])
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("cat /tmp/out", "cat /tmp/l", "cat /tmp/l/doc.txt", "grep -R x /tmp", "cat < /tmp/l", "cd /tmp && cat l"),
+        *("cat /tmp/*", "ls /tmp", "echo x > /tmp/l", "cat a.txt > /tmp/l", "x=/tmp/l; cat $x", "cat /tmp/{l,out}"),
+        *("cp a.txt /tmp/l", "x=$(cat /tmp/l)", "export OUT=$(cat /tmp/l)"),
+    ],
+)
+async def test_lines_that_name_temporary_files_and_only_look_do_so_in_a_closed_look(
+    workspace, temporary, preset, line, wanted
+):
+    found = await call(line, workspace, temporary, preset, wanted)
+    assert (found.decision, found.reach) == ("allow", "closed"), found.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("cp /tmp/out copy.txt", "allow"),
+        ("cp /tmp/plain/file copy.txt", "allow"),
+        ("cp -r /tmp/plain copies", "allow"),
+        ("mkdir x && cat /tmp/out", "allow"),
+        ("OUT=/tmp/out", "allow"),
+        ("export OUT=/tmp/out", "allow"),
+        ("mkdir x && export OUT=$(cat /tmp/out)", "allow"),
+        ("mkdir x && export OUT=$(cat /tmp/l)", "ask"),
+        ("make > /tmp/new; cat /tmp/new", "allow"),
+        ("cp /tmp/l copy.txt", "ask"),
+        ("cp /tmp/l/doc.txt copy.txt", "ask"),
+        ("cp /tmp/links/* .", "ask"),
+        ("cp -rL /tmp/links copies", "ask"),
+        ("mkdir x && cat /tmp/l", "ask"),
+        ("mkdir x && cat < /tmp/links/l", "ask"),
+        ("mkdir x; echo y > /tmp/l", "ask"),
+        ("make > /tmp/new; cat /tmp/links/*", "ask"),
+    ],
+)
+async def test_a_line_that_needs_more_and_names_a_link_among_temporary_files_is_asked_about(
+    workspace, temporary, line, decision
+):
+    found = await call(line, workspace, temporary, "workspace", allow="make")
+    assert found.decision == decision, found.reason
+    assert found.reach == "work"
 
 
 async def test_what_a_preset_lets_look_goes_along(workspace):

@@ -76,6 +76,14 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     shell: ShellFacts = FRESH
     """What earlier lines left in the shell that the line would run in."""
 
+    def noting_own(self) -> CallSite:
+        """The same, to find out whether a line names temporary files of its own."""
+        return replace(self, own=replace(self.own, held=[])) if self.own.folders else self
+
+    def heeding_links(self) -> CallSite:
+        """The same where a link among temporary files is none of them."""
+        return replace(self, own=replace(self.own, held=[], heeds_links=True))
+
     def without_own(self) -> CallSite:
         """The same where temporary files are those of everybody."""
         return replace(self, own=OwnFolders())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -24,6 +25,8 @@ OF_PROCESS = re.compile(
 )
 MAY_LEAD_UP = re.compile(r"\.[^*?\[]*[*?\[]")
 """A pattern that may match the folder above."""
+MAY_BE_SEVERAL = re.compile(r"[*?\[{\\]")
+MOST_LOOKED_AT = 10_000
 NOWHERE = "/dev/null/nowhere"
 """A path that no file has."""
 
@@ -56,6 +59,12 @@ class OwnFolders(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """What is somebody else's in them."""
+    places: tuple[str, ...] = ()
+    """Where each of them is on the disk that we see."""
+    heeds_links: bool = False
+    """Whether a path counts only if no link is on it, or below it."""
+    held: list[str] = msgspec.field(default_factory=list)
+    """The paths that were asked about and are in them."""
 
     def hold(self, path: str) -> bool:
         """Whether an absolute path, as it is written, surely is in one of them."""
@@ -64,7 +73,32 @@ class OwnFolders(msgspec.Struct, frozen=True):
         segments = path.split("/")
         if ".." in segments or any(MAY_LEAD_UP.match(segment) for segment in segments):
             return False
-        return not any(is_inside(os.path.normpath(path), other) for other in self.others)
+        if any(is_inside(os.path.normpath(path), other) for other in self.others):
+            return False
+        self.held.append(path)
+        return not (self.heeds_links and self._may_lead_on(path))
+
+    def _may_lead_on(self, path: str) -> bool:
+        """Whether a link is on the way, or in what is meant: lines that nobody vouches for can make some there."""
+        places = (
+            (folder, at) for folder, at in zip(self.folders, self.places, strict=False) if is_inside(path, folder)
+        )
+        folder, at = next(places, ("", ""))
+        if not at:  # which cannot be looked at
+            return True
+        for segment in filter(None, path[len(folder) :].split("/")):
+            if MAY_BE_SEVERAL.search(segment):
+                break
+            at = os.path.join(at, segment)
+            try:
+                mode = os.lstat(at).st_mode
+            except FileNotFoundError:
+                return False
+            except (OSError, ValueError):
+                return True
+            if not stat.S_ISDIR(mode):
+                return stat.S_ISLNK(mode)
+        return holds_links(at)
 
 
 NO_OWN_FOLDERS = OwnFolders()
@@ -155,6 +189,24 @@ def walk(node: PathNode[Value], segments: Sequence[str], at: int) -> Iterator[Va
     if node.deep is not None:
         for skipped in range(at, len(segments) + 1):
             yield from walk(node.deep, segments, skipped)
+
+
+def holds_links(folder: str) -> bool:
+    """Whether there is a link below a folder, or too much to know that."""
+    waiting, seen = [folder], 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                found = list(entries)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+        seen += len(found)
+        if seen > MOST_LOOKED_AT or any(entry.is_symlink() for entry in found):
+            return True
+        waiting += [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
+    return False
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from toolyard.core.reach import REACHES, nearest_of
+from toolyard.core.reach import REACHES, is_beyond, nearest_of
 from toolyard.core.regexes import late_pattern
 from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
@@ -59,6 +59,35 @@ def looking_book() -> RuleBook:
     from toolyard.permissions.section import Section
 
     return make_book(Section(is_configured=True, preset="read-only"))
+
+
+@cache
+def closed_book() -> RuleBook:
+    """The rules of commands that only look, where a sandbox wholly holds."""
+    from toolyard.permissions.presets import make_book
+    from toolyard.permissions.section import Section
+
+    return make_book(Section(is_configured=True, preset="read-only"), kept="wholly")
+
+
+def touches_files(verdict: Verdict) -> bool:
+    """Whether a line does more than to give variables a value, which may be the name of a file."""
+    return any(part.kind != "assignment" and not part.text.startswith("export ") for part in verdict.parts)
+
+
+async def may_close(request: PermissionRequest, verdict: Verdict, book: RuleBook, site: CallSite) -> bool:
+    """Whether a line that names temporary files, and no more than looks, can do so in a closed look.
+
+    All reaches share these files, and a line that nobody vouches for may have made one a link, or make it one
+    meanwhile. In a closed look a link leads to nothing that the line could not name.
+    """
+    from toolyard.permissions.decide import decide_request
+    from toolyard.permissions.reach import PRESET
+
+    is_presets = all(part.rule is None or str(part.origin).startswith(PRESET) for part in verdict.parts)
+    if not (book.closes and book.confines and is_presets) or book.refuses:
+        return False
+    return (await decide_request(request, closed_book(), site)).decision == "allow"
 
 
 class RulePolicy:
@@ -131,12 +160,23 @@ class RulePolicy:
         from toolyard.permissions.reach import with_reach
 
         section, wanted = self.section(agent, session), request.plan.reach
-        site = self._site(request)
+        site = self._site(request).noting_own()
         book = self.book(agent, site.workspace, session, kept=request.kept)
         verdict = await self._decide(request, section, book.reaching(wanted), site)
         verdict = with_reach(verdict, wanted, book.usual_reach)
         if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
             verdict = await self._decide(request, section, book.reaching(wanted), site.without_own())
+            verdict = with_reach(verdict, wanted, book.usual_reach)
+        elif (
+            verdict.decision == "allow"
+            and verdict.reach != "closed"
+            and site.own.held
+            and not book.trusts
+            and touches_files(verdict)
+        ):
+            if await may_close(request, verdict, book, site):
+                return replace(verdict, reach="closed")
+            verdict = await self._decide(request, section, book.reaching(wanted), site.heeding_links())
             verdict = with_reach(verdict, wanted, book.usual_reach)
         return verdict
 
@@ -167,8 +207,8 @@ class RulePolicy:
     def approved(self, request: PermissionRequest, verdict: Verdict) -> None:
         """Note what a line that was let pass leaves behind in its session."""
         if request.kind == LIVE_SHELL and request.plan.command is not None:
-            elsewhere = verdict.reach != verdict.usual_reach
-            self._shells.learn(shell_of(request), request.plan.command, elsewhere=elsewhere)
+            elsewhere, less = verdict.reach != verdict.usual_reach, is_beyond(verdict.usual_reach, verdict.reach)
+            self._shells.learn(shell_of(request), request.plan.command, elsewhere=elsewhere, less=less)
         elif request.kind == LIVE_SHELL and request.plan.arguments.get("restart"):
             self._shells.forget(shell_of(request))
 
@@ -226,7 +266,8 @@ class RulePolicy:
 
         shell = self._shells.of(shell_of(request)) if request.kind == LIVE_SHELL else FRESH
         workspace = os.path.abspath(request.workspace or request.plan.cwd or ".")
-        told = (request.tool.name, request.plan.cwd, workspace, request.temporary, request.not_temporary, shell)
+        folders = (request.temporary, request.temporary_places, request.not_temporary)
+        told = (request.tool.name, request.plan.cwd, workspace, folders, shell)
         if self._last_site is None or self._last_site[0] != told:
             self._last_site = (told, self._new_site(request, workspace, shell))
         return self._last_site[1]
@@ -240,6 +281,6 @@ class RulePolicy:
             cwd=os.fspath(request.plan.cwd or workspace),
             workspace=workspace,
             protected=self._protected,
-            own=OwnFolders(request.temporary, request.not_temporary),
+            own=OwnFolders(request.temporary, request.not_temporary, request.temporary_places),
             shell=shell,
         )

@@ -40,6 +40,8 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How much of what a sandbox can keep the one that it would run in does."""
     temporary: tuple[str, ...] = ()
     """Folders for temporary files that are its own where it would run, whatever others have under these names."""
+    temporary_places: tuple[str, ...] = ()
+    """Where each of them is for us."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
     form: JsonObject | None = None

@@ -171,6 +171,55 @@ def told_before(env):
     return read_state(b'0022\ndeclare -x A="1"\ndeclare -- y="2"\n', "/", env=env, own_folder="/none")
 
 
+NOT_FOR_MORE = {
+    "for programs": "export x=1",
+    "for programs, by an option": "set -a; x=1; set +a",
+    "a list": "x=(1 2)",
+    "a number, which bash evaluates": "declare -i x=1",
+    "one that stays as it is": "readonly x=1",
+    "another name of another": "declare -n x=another",
+}
+
+
+@pytest.mark.parametrize("script", NOT_FOR_MORE.values(), ids=NOT_FOR_MORE.keys())
+@pytest.mark.parametrize("here", ["", *NOT_FOR_MORE.values()], ids=["nothing", *NOT_FOR_MORE.keys()])
+def test_to_a_shell_that_reaches_further_only_plain_texts_go_and_only_into_plain_texts(tmp_path, script, here):
+    before, here_now = told("", tmp_path), told(here, tmp_path)
+    line = f"{script}; plain=2"
+    taken = told(line, tmp_path).without_obeyed(before, here_now, line).lines_since(before)
+    assert taken == b"plain='2'\n"
+    taken = told("x=1", tmp_path).without_obeyed(before, here_now, "x=1").lines_since(before)
+    assert taken == (b"\n" if here else b"x='1'\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("OPENSSL_CONF", "POSIXLY_CORRECT", "PATH", "IFS", "BASH_ENV", "SOME_CONFIG", "MY_HOME", "FUNCNEST", "CDPATH"),
+        *("http_proxy", "histchars", "GLOBIGNORE", "LESSOPEN", "TERMINFO", "TMPDIR", "not_named"),
+    ],
+)
+def test_what_bash_or_a_program_obeys_or_the_line_does_not_name_stays_in_a_shell_that_may_less(tmp_path, name):
+    before = told("", tmp_path)
+    state = told(f"{name}=/evil", tmp_path).without_obeyed(
+        before, before, "" if name == "not_named" else f"{name}=/evil"
+    )
+    assert state.lines_since(before) == b"\n"
+
+
+def test_options_do_not_come_back_from_a_shell_that_may_less_and_what_stays_is_said(tmp_path):
+    before, line = told("", tmp_path), "set -f; shopt -s nullglob; umask 0; f() { :; }; export A=1; cd /"
+    state = told(line, tmp_path).without_obeyed(before, before, line)
+    assert state.lines_since(before) == b"\n"
+    assert {"options", "A", "function f"} <= {*state.left}
+
+
+def test_into_a_shell_that_tells_nothing_of_itself_or_exports_all_nothing_is_put(tmp_path):
+    before = told("", tmp_path)
+    for here in (read_state(b"", "/", env={}, own_folder="/none"), told("set -a", tmp_path)):
+        assert told("x=1", tmp_path).without_obeyed(before, here, "x=1").lines_since(before) == b"\n"
+
+
 async def elsewhere(shell: BashSession, command: str, children: Children):
     async with asyncio.timeout(PATIENCE):
         return await shell.run(command, within=children)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support import command_lines, is_alive, need_backend
 from toolyard.bash.session.session import BashSession
@@ -117,6 +119,26 @@ async def test_two_sessions_share_a_sandbox_and_its_temporary_files(children, pl
     async with BashSession(place, children=children) as one, BashSession(place, children=children) as other:
         await one.run('echo left > "${TMPDIR:-/tmp}/left"')
         assert (await other.run('cat "${TMPDIR:-/tmp}/left"')).output == "left\n"
+
+
+async def test_a_line_that_may_only_look_leaves_nothing_in_the_session_that_programs_or_bash_obey(
+    children, session, place
+):
+    policy = replace(children.sandbox.policy, looking=True, closed=True, network=False)
+    less = Children(Sandbox(policy, children.sandbox.paths))
+    try:
+        line = "export OPENSSL_CONF=/evil MINE=1; POSIXLY_CORRECT=1; word=kept; f() { :; }; cd sub; exit_code=3; set -a"
+        (place / "work" / "sub").mkdir()
+        reply = await session.run(line, within=less)
+        assert {"OPENSSL_CONF", "MINE", "function f"} <= {*re.findall(r"function \w+|\w+", reply.note)}
+        seen = await session.run('echo "$PWD $word $exit_code $OPENSSL_CONF$MINE$POSIXLY_CORRECT$-"; env; type -t f')
+    finally:
+        await less.aclose()
+    first, _, rest = seen.output.partition("\n")
+    assert first.startswith(f"{place}/work/sub kept 3 ")
+    assert "a" not in first.split()[-1]
+    assert not {"OPENSSL_CONF", "MINE", "word", "exit_code"} & {each.partition("=")[0] for each in rest.splitlines()}
+    assert "function" not in rest.splitlines()
 
 
 # --- what it shares with us: a folder that everything inside can write

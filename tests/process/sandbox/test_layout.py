@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support import need
 from toolyard.process.sandbox import secrets as sandbox_secrets
 from toolyard.process.sandbox.backends.confinement import RulesBelow, grants, walk
+from toolyard.process.sandbox.closed_layout import close
 from toolyard.process.sandbox.layout import Layout, SandboxPaths, lay_out
 from toolyard.process.sandbox.mount_points import REPOSITORY
 
@@ -201,6 +202,31 @@ def test_what_is_locked_cannot_even_be_opened_but_what_is_shown_can_be_read(plot
     assert [layout.access(f"{store}/{name}") for name in ("audit.head", "outputs/one")] == ["hidden", "read"]
     outside = plot.make("home/state/")
     assert plot.layout(unseen=[outside]).access(f"{outside}/lock") == "hidden", "also where it could only be read"
+
+
+@pytest.mark.parametrize(
+    ("folder", "beside", "access"),
+    [
+        ("home/dotfiles/bin", "home/dotfiles/private/mail.txt", "hidden"),
+        ("home/bin", "home/letter.txt", "hidden"),
+        ("home/.local/bin", "home/.local/share/notes", "hidden"),
+        ("home/neighbour/bin", "home/neighbour/lib/code.rb", "hidden"),
+        ("srv/project/bin", "srv/project/src/code.py", "private"),
+        ("home/.nvm/versions/node/v20/bin", "home/.nvm/versions/node/v20/lib/node_modules/npm/index.js", "read"),
+        ("home/.pyenv/shims", "home/.pyenv/versions/3/bin/python", "read"),
+        ("home/neighbour/.venv/bin", "home/neighbour/.venv/lib/module.py", "read"),
+    ],
+)
+def test_a_closed_look_shows_programs_of_path_and_beside_them_only_what_plainly_was_installed(
+    plot, monkeypatch, folder, beside, access
+):
+    program = plot.make(f"{folder}/program")
+    file = plot.make(beside)
+    plot.make("home/neighbour/.venv/pyvenv.cfg")
+    monkeypatch.setenv("PATH", f"{os.path.dirname(program)}:/usr/bin")
+    layout = close(plot.layout(), SandboxPaths(home=plot.home, workspace=[plot.workspace]))
+    assert layout.access(program) == "read"
+    assert layout.access(file) == access
 
 
 def test_folders_of_programs_in_the_workspace_are_guarded_also_before_there_are_any(plot, monkeypatch):

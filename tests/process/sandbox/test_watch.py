@@ -62,6 +62,43 @@ def test_a_secret_that_changes_is_noticed_at_the_next_question(tmp_path, events,
 
 
 @pytest.mark.parametrize("times_asked_before", range(FOLLOW_AT + 2))
+@pytest.mark.parametrize("what", ["folder", "link", "folder that a link leads to"])
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_secret_is_noticed_when_something_far_above_it_is_replaced(
+    tmp_path, events, what, levels, times_asked_before
+):
+    inner = ("a", "b", "c", "secret")
+    for name in ("data", "other"):
+        tmp_path.joinpath(name, *inner[:3]).mkdir(parents=True)
+        tmp_path.joinpath(name, *inner).write_text(name)
+    top = tmp_path.joinpath("data", *inner[: 3 - levels])
+    way = tmp_path / "way"
+    way.symlink_to(top)
+    secret = tmp_path.joinpath("data", *inner) if what == "folder" else way.joinpath(*inner[3 - levels :])
+    watch = FileWatch(events, secret=[str(secret)])
+    assert not any(changed(events, watch) for _ in range(times_asked_before))
+    if what == "link":
+        way.unlink()
+        way.symlink_to(tmp_path.joinpath("other", *inner[: 3 - levels]))
+    else:
+        top.rename(tmp_path / "before")
+        tmp_path.joinpath("other", *inner[: 3 - levels]).rename(top)
+    assert changed(events, watch)
+    watch.close()
+
+
+def test_what_happens_beside_folders_further_up_makes_nobody_look(tmp_path, events):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    group = events.new_group()
+    for _ in range(FOLLOW_AT):
+        group.is_look_due(lambda: [str(inner)])
+    (tmp_path / "a" / "beside").touch()
+    (tmp_path / "beside").mkdir()
+    assert looks_due(events, [group]) == [False]
+
+
+@pytest.mark.parametrize("times_asked_before", range(FOLLOW_AT + 2))
 def test_a_guarded_file_that_is_replaced_is_noticed_and_one_that_is_written_is_the_same(
     tmp_path, events, times_asked_before
 ):

@@ -18,6 +18,7 @@ HEAD = late_pattern(rb"declare -([-A-Za-z]+) ([A-Za-z_][A-Za-z0-9_]*)(=|\n|\Z)")
 DOUBLE = late_pattern(rb'"((?:[^"\\$`]++|\\["\\$`])*+)"')
 ANSI = late_pattern(rb"\$'((?:[^'\\]++|\\[abeEfnrtv\\'\"?]|\\[0-7]{1,3}|\\x[0-9A-Fa-f]{1,2})*+)'")
 KEY = late_pattern(rb"[^\s\]\[\"'$`\\]+")
+ODD = late_pattern(rb"^declare -(?!- )[-A-Za-z]+ ([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 NUMBER = late_pattern(rb"\d{1,9}")
 ESCAPE = late_pattern(rb"\\([abeEfnrtv\\'\"?]|[0-7]{1,3}|x[0-9A-Fa-f]{1,2})")
 NAMED = ((b"a", b"\a"), (b"b", b"\b"), (b"e", b"\x1b"), (b"E", b"\x1b"), (b"f", b"\f"), (b"n", b"\n"), (b"r", b"\r"))
@@ -85,6 +86,11 @@ def read_declarations(dump: bytes) -> tuple[dict[bytes, Variable], bytes]:
         if "n" not in attributes:  # not a reference to another one by its name
             found[name] = variable
     return found, dump[at:]
+
+
+def odd_names(dump: bytes) -> frozenset[bytes]:
+    """Variables with any attribute. A line of a value may look like one, which makes one more of them odd."""
+    return frozenset(ODD.findall(dump))
 
 
 def read_value(dump: bytes, at: int, attributes: str) -> tuple[Variable, int] | None:

@@ -2,7 +2,8 @@
 
 What a shell says of itself is never run elsewhere: whoever controls a shell that may only look could write anything
 into it. It is read strictly, and each value is written anew as a quoted word. Functions, aliases and traps are code and
-stay behind, and so do variables that make programs or bash itself run something else.
+stay behind, and so do variables that make programs or bash itself run something else. From a shell that reaches less
+far, where lines run that nobody vouches for, only that comes back which nobody obeys.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.bash.session.command_text import quoted
-from toolyard.bash.session.dump_syntax import Variable, read_declarations
+from toolyard.bash.session.dump_syntax import Variable, odd_names, read_declarations
+from toolyard.bash.session.own_variables import is_own_variable
 from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ DUMP = rb"""\unset -f builtin
 OF_BASH = late_pattern(
     rb"_|BASH.*|COMP_.*|COPROC|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HIST.*|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|MAIL.*"
     rb"|MAPFILE|OLDPWD|OPT(?:ARG|ERR|IND)|OSTYPE|PIPESTATUS|PPID|PS\d|PWD|RANDOM|READLINE_.*|REPLY|SECONDS|SHELLOPTS"
-    rb"|SHLVL|SRANDOM|UID|COLUMNS|LINES|TERM|IGNOREEOF|TIMEFORMAT|TMOUT"
+    rb"|SHLVL|SRANDOM|UID|COLUMNS|LINES|TERM|IGNOREEOF|TIMEFORMAT|TMOUT|POSIXLY_CORRECT|FUNCNEST|CHILD_MAX|GLOBSORT"
+    rb"|EMACS|TEXTDOMAIN.*|histchars|auto_resume"
 )
 """Variables that every bash has of its own."""
 OBEYED = late_pattern(
@@ -46,7 +49,7 @@ OBEYED = late_pattern(
     rb"|GRADLE_.*|CARGO_.*|RUST.*|GO[A-Z]+|GCC_.*|COMPILER_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX|CPP|LD|AR"
     rb"|(?:C|CXX|CPP|LD)FLAGS|MAKE.*|MFLAGS|CMAKE_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|LESS.*|MORE|MANOPT|MANPATH"
     rb"|RIPGREP_CONFIG_PATH|GREP_.*|TAR_.*|ZIPOPT|UNZIP|RSYNC_.*|CURL_.*|WGETRC|[A-Za-z_]*_?(?:proxy|PROXY)"
-    rb"|DOCKER_.*|KUBECONFIG|AWS_.*|TERMINFO.*|TERMCAP|LUA_.*|R_.*|JULIA_.*|PHP.*|AWKPATH|AWKLIBPATH|SED_.*"
+    rb"|DOCKER_.*|KUBECONFIG|AWS_.*|TERMINFO.*|TERMCAP|LUA_.*|R_.*|JULIA_.*|PHP.*|AWKPATH|AWKLIBPATH|SED_.*|OPENSSL_.*|SSL_.*"
 )
 """Variables that make a program, or bash, run or load something else; those of the shell's own beginning stay."""
 SET_BY_BASH = frozenset({b"PATH", b"SHELL"})
@@ -75,6 +78,8 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
     options: frozenset[str] = frozenset()
     shell_options: frozenset[str] = frozenset()
     umask: bytes = b""
+    odd: frozenset[bytes] = frozenset()
+    """Variables that are more than a text of the shell's own: exported, readonly, numbers, lists, references."""
     left: tuple[str, ...] = ()
     """What stays behind, in words."""
     is_told: bool = True
@@ -94,6 +99,32 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
         folder = [] if self.cwd == before.cwd else [b"\\builtin cd -- " + quoted(self.cwd)]
         same = (self.options, self.shell_options, self.umask) == (before.options, before.shell_options, before.umask)
         return b"\n".join((*folder, *assignments(changed, gone), *([] if same else self._option_lines()))) + b"\n"
+
+    def without_obeyed(self, before: CarriedState, here: CarriedState, line: str) -> CarriedState:
+        """What of it a shell that reaches further goes on with, after a line that nobody vouches for.
+
+        The folder, and texts that the line names, that no program gets, and that are nobody's but the line's; `here` is
+        what that shell holds itself.
+        """
+        changed = {name: each for name, each in self.variables.items() if before.variables.get(name) != each}
+        named, odd = {*WORD.findall(os.fsencode(line))}, self.odd | here.odd
+        is_plain = here.is_told and "allexport" not in here.options
+        taken = {
+            name: each
+            for name, each in changed.items()
+            if is_plain and name in named and name not in odd and is_own_variable(name.decode(), exported=True)
+        }
+        left = [name.decode() for name in changed if name not in taken]
+        if (self.options, self.shell_options, self.umask) != (before.options, before.shell_options, before.umask):
+            left.append("options")
+        return replace(
+            self,
+            variables={**before.variables, **taken},
+            options=before.options,
+            shell_options=before.shell_options,
+            umask=before.umask,
+            left=(*left, *self.left),
+        )
 
     def shown_for(self, command: str, env: Mapping[bytes, bytes]) -> CarriedState:
         """What a question about a command shows of it, in full: what programs get, and what the command names.
@@ -166,6 +197,7 @@ def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder:
         options=option_names(variables, b"SHELLOPTS"),
         shell_options=option_names(variables, b"BASHOPTS"),
         umask=mask if UMASK.fullmatch(mask) else b"",
+        odd=odd_names(rest),
         left=left,
     )
 

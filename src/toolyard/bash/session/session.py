@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from toolyard.bash.session.channels import OutputChannel
 from toolyard.bash.session.command_text import why_not_runnable
 from toolyard.bash.session.control_channel import ShellGone
+from toolyard.bash.session.handover import listed
 from toolyard.bash.session.input_watch import InputWatch
 from toolyard.bash.session.interrupt import processes_of
 from toolyard.bash.session.jobs import JobList
@@ -150,7 +151,8 @@ class BashSession:
 
         Its `limits` replace those of the session where they set something, and are never wider. With `within` it runs
         in a shell of its own among those children, which goes on with the state that is given, or else with that of
-        the session as it is now; folder, variables and options come back.
+        the session as it is now. Folder, variables and options come back; from those who reach less far, only the
+        folder and plain variables that nobody obeys.
         """
         if reason := why_not_runnable(command):
             raise ShellError(reason)
@@ -202,7 +204,7 @@ class BashSession:
     async def _run_away(self, command: str, how: RunSettings, within: Children, carrying: CarriedState | None) -> Reply:
         """Run it in a shell elsewhere, and come back unless it still waits for something."""
         shell = await self._supervisor.ready()
-        await self._supervisor.go_away(within, carrying or await shell.tell_state())
+        await self._supervisor.go_away(within, carrying or await shell.tell_state(), command)
         return await self._and_back(self._run_here(command, how))
 
     async def _and_back(self, command: Coroutine[None, None, Reply]) -> Reply:
@@ -226,8 +228,12 @@ class BashSession:
         await self._supervisor.wait_recovered()
         if (here := self._supervisor.current) is not None and reply.exit_code is not None:
             here.status = reply.exit_code
-        # The shell that it may have ended was its own.
-        return replace(reply, ended=False, note=None) if reply.ended and not reply.timed_out else reply
+        if reply.ended and not reply.timed_out:  # the shell that it may have ended was its own
+            reply = replace(reply, ended=False, note=None)
+        if left := self._supervisor.take_left_away():
+            said = f"This ran in a shell that may less than the session's; there stays: {listed(list(left))}."
+            reply = replace(reply, note=f"{reply.note} {said}" if reply.note else said)
+        return reply
 
     async def _come_back(self) -> None:
         if self._supervisor.is_away:

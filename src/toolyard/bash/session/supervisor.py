@@ -15,6 +15,7 @@ from toolyard.bash.session.handover import listed
 from toolyard.bash.session.interrupt import PATIENCE, interrupt_command
 from toolyard.bash.session.shell import Shell
 from toolyard.bash.session.shell_process import ShellSetup
+from toolyard.core.reach import is_beyond
 from toolyard.errors import ShellError
 from toolyard.process.child import Children, read_wait_status
 from toolyard.process.environment import NON_INTERACTIVE, ParentEnvironment, as_bytes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from toolyard.bash.session.command import Command
     from toolyard.bash.session.handover import CarriedState
+    from toolyard.core.reach import Reach
     from toolyard.process.limits import Limits
 
 
@@ -63,7 +65,10 @@ class ShellSupervisor:
         """The shell that waits while one elsewhere runs a command."""
         self._away_with: CarriedState | None = None
         """What that one elsewhere began with."""
+        self._away_for = ""
+        """And the command that it runs."""
         self._is_away = False
+        self._left_away: tuple[str, ...] = ()
         self._away_in: Children | None = None
         """What keeps in the shell elsewhere, while there is one."""
         self._notice: str | None = None
@@ -102,9 +107,9 @@ class ShellSupervisor:
         """Whether the current shell is one elsewhere, for one command."""
         return self._is_away
 
-    async def go_away(self, children: Children, carried: CarriedState) -> None:
+    async def go_away(self, children: Children, carried: CarriedState, command: str) -> None:
         """Start a shell elsewhere, for one command, with what is carried over; the one here waits."""
-        here = self.current
+        here, self._away_for, self._left_away = self.current, command, ()
         self.current = await self._start(None, children=children, carried=carried)
         self._here, self._away_with, self._away_in, self._is_away = here, carried, children, True
 
@@ -114,13 +119,27 @@ class ShellSupervisor:
         changed = b""
         if away and carried and away.process.exit_status is None and not away.trouble:
             with contextlib.suppress(ShellError, ShellGone):
-                changed = (await away.tell_state()).lines_since(carried)
+                changed = (await self._told_by(away, carried)).lines_since(carried)
         self._is_back()
         if away:
             await self._let_go(away, keep=keep)
         if changed.strip() and self.current and self.current.process.exit_status is None:
             with contextlib.suppress(ShellError, ShellGone):
                 await self.current.take_back(changed)
+
+    async def _told_by(self, away: Shell, carried: CarriedState) -> CarriedState:
+        """The state of the shell elsewhere; of one that reaches less far, only what nobody obeys."""
+        state = await away.tell_state()
+        if self._here is None or not is_beyond(reach_of(self._children), reach_of(self._away_in)):
+            return state
+        taken = state.without_obeyed(carried, await self._here.tell_state(), self._away_for)
+        self._left_away = taken.left
+        return taken
+
+    def take_left_away(self) -> tuple[str, ...]:
+        """What stayed in the shell elsewhere that was last come back from."""
+        left, self._left_away = self._left_away, ()
+        return left
 
     async def move(self, children: Children, *, keep: bool, unseen: bool) -> None:
         """Go on elsewhere for good, with what can be carried over; `unseen` means that nobody has looked at that.
@@ -358,6 +377,11 @@ class ShellSupervisor:
         self._past = [*(past for past in self._past if not past.process.is_gone), shell]
         shell.close()
         self.current = None
+
+
+def reach_of(children: Children | None) -> Reach:
+    """How far those reach who run there."""
+    return children.sandbox.reach if children and children.sandbox else "outside"
 
 
 SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Children, list[int]]] = WeakKeyDictionary()

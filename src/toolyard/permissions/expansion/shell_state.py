@@ -119,11 +119,14 @@ class ShellStates:
     def of(self, shell: str) -> ShellFacts:
         return self._shells.get(shell, FRESH)
 
-    def learn(self, shell: str, text: str, *, elsewhere: bool = False) -> None:
+    def learn(self, shell: str, text: str, *, elsewhere: bool = False, less: bool = False) -> None:
         """Note what a line leaves behind that is about to run, here or in a second shell that goes on with the state.
 
-        Of what runs there only the folder, options and variables come back that no program obeys.
+        Of what runs there only the folder, options and variables come back that no program obeys; where it may do less
+        than here, nothing that counts.
         """
+        if less:
+            return
         before = self.of(shell)
         after = facts_after(before, read_line(text))
         if elsewhere:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from toolyard.bash.session.own_variables import is_own_variable, is_safe_variable
 from toolyard.permissions.programs.categories import each_name, names
 
-SAFE_VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+__all__ = ["is_harmless", "is_own_variable", "is_safe_variable", "obeyed_by"]
+
 LOCALE = re.compile(r"[A-Za-z0-9_.@-]*")
 SWITCH = re.compile(r"[A-Za-z0-9_-]{0,32}")
 COUNT = re.compile(r"\d{0,6}")
@@ -24,31 +26,6 @@ HARMLESS = each_name(
     }
 )
 """Variables by which programs only print otherwise, each with the values that mean no more than that."""
-OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,39}", re.ASCII)
-OBEYED = re.compile(
-    r"(?:^|_)(?:PATH|HOME|DIR|DIRS|CONFIG|CONF|OPTIONS?|OPTS?|FLAGS|ARGS|EDITOR|PAGER|VISUAL|SHELL|BROWSER|VIEWER|PROXY|PRELOAD|AUDIT"
-    r"|COMMAND|CMD|PROMPT|HOOKS?|RC|INIT|STARTUP|PLUGINS?|EXEC|RUNNER|WRAPPER|LAUNCHER|ASKPASS|SSH|ENV|TERM|TOKEN|KEY"
-    r"|SECRET|PASSWORD|PASS|USER|HOST|URL|URI|SERVER|SOCK|SOCKET|DISPLAY|LOG|TRACE|DEBUG|LEVEL|MODE|PYTHON|PERL|RUBY|LUA"
-    r"|NODE|JAVA|CC|CXX|CPP|LD|AR|AS|NM|CONFIGURATION|PROFILE|LOCALE|LOAD|MODULE|MODULES|TZ|TMP|TEMP|CACHE|CERT|CA|INDEX)(?:_|$)"
-    r"|(?:PATH|RC|HOME|DIR|OPTS?|OPTIONS|FLAGS|CONFIG|CONF|PRELOAD|PAGER|EDITOR|SHELL)$"
-)
-"""Words in the names of variables that programs obey."""
-FAMILIES = re.compile(
-    r"(?:BASH|PYTHON|PERL|RUBY|JAVA|DYLD|HIST|PS[0-9]|POSIX|GLOB|TERM|MAIL|LESS|XDG|MAN|NLS|LOC|GCONV|CARGO|RUST|KUBE|GREP"
-    r"|(?:GIT|LD|PYTEST|NODE|NPM|PNPM|YARN|PIP|UV|GO|GEM|BUNDLE|JDK|MAVEN|GRADLE|DOCKER|AWS|AZURE|GOOGLE|LC|RIPGREP|FZF|FD|BAT|JQ|TAR"
-    r"|GZIP|XZ|ZSTD|ZIP|MAKE|CMAKE|PKG|HTTP|HTTPS|ALL|NO|FTP|SSL|CURL|MALLOC|GLIBC|COMP|READLINE|PROMPT|CHILD|LS|TREE|SED|AWK|DIFF|COLOR"
-    r"|BLOCK|QUOTING|VIM|DEB|APT|RES|KRB|GPG|SSH|FUNC|EXEC|TOOLYARD|AGENT|TMUX|WSL|VSCODE|CLAUDE|OPENSSL)_)"
-)
-"""How the names of variables begin that belong to a program."""
-SHELL_OWN = names("""
-    IFS PATH HOME CDPATH ENV PWD OLDPWD SHLVL UID EUID PPID GROUPS RANDOM SRANDOM SECONDS LINENO OSTYPE MACHTYPE
-    HOSTTYPE REPLY MAPFILE COPROC FCEDIT INPUTRC LOGNAME USER USERNAME IGNOREEOF PIPESTATUS DISPLAY CI EDITOR VISUAL
-    PAGER BROWSER SHELL SHELLOPTS FUNCNEST EXECIGNORE TIMEFORMAT TMOUT TMPDIR TMP TEMP TZ LANG LANGUAGE COLUMNS
-    LINES FIGNORE OPTIND OPTARG OPTERR DIRSTACK WGETRC HOSTALIASES GNUPGHOME MAKEFLAGS MAKELEVEL MFLAGS GZIP MAGIC
-    TAPE RSH CLASSPATH GOPATH GOFLAGS GOROOT GOBIN GOENV GOPROXY RSYNC_RSH CVS_RSH SUDO_ASKPASS UNZIP
-    UNZIPOPT ZIPOPT ZIPINFO ZIPINFOOPT
-""")
-"""Variables that bash or a program of everyday use looks at."""
 WHO_OBEYS = each_name(
     {
         "PAGER EDITOR VISUAL LESS LESSOPEN LESSCLOSE MANPAGER BROWSER EMAIL": names("git gh man less svn hg"),
@@ -80,27 +57,10 @@ WHO_OBEYS_FAMILY = {
 }
 
 
-def is_safe_variable(name: str | None) -> bool:
-    """Whether no program and no part of bash looks at a variable of that name."""
-    if name is None or not SAFE_VARIABLE.fullmatch(name):
-        return False
-    return not (name.endswith("_proxy") or name.startswith(("npm_", "pip_", "git_", "auto_")) or name == "histchars")
-
-
 def is_harmless_assignment(name: str | None, value: str | None) -> bool:
     """Whether a program does nothing else for a variable than it would without."""
     pattern = HARMLESS.get(name or "")
     return pattern is not None and value is not None and bool(pattern.fullmatch(value))
-
-
-def is_own_variable(name: str | None, *, exported: bool = False) -> bool:
-    """Whether nobody looks at a variable of that name but the line itself; programs see only exported ones."""
-    if name is None:
-        return False
-    if is_safe_variable(name):
-        return True
-    is_plain = OWN_NAME.fullmatch(name) is not None and name not in SHELL_OWN and not FAMILIES.match(name)
-    return is_plain and not (exported and OBEYED.search(name))
 
 
 def is_harmless(name: str | None, value: str | None) -> bool:

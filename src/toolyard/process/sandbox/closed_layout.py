@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from toolyard.core.regexes import late_pattern
 from toolyard.files.inside import is_inside
+from toolyard.process.sandbox.layout import HOMES
 from toolyard.process.sandbox.roots import interpreter, program_folders
 
 if TYPE_CHECKING:
@@ -43,6 +45,17 @@ NOBODYS = (
 """What is everybody's to read, and programs ask for; in other folders of the system there may be names and keys."""
 OF_PREFIX = ("bin", "sbin", "shims")
 """How folders with programs are called that belong to a folder of one installation."""
+INSTALLED_BELOW = ("/opt", "/usr", "/nix", "/gnu")
+"""Where each folder is an installation."""
+INSTALLED_AS = late_pattern(
+    r"/(?:\.(?:asdf|bun|cabal|cargo|deno|dotnet|fnm|ghcup|goenv|jenv|juliaup|krew|linuxbrew|nodenv|nvm|opam|phpenv|plenv|pyenv"
+    r"|rbenv|rustup|rvm|sdkman|tfenv|volta)|(?:ana|mini)conda3|mambaforge|miniforge3|share/(?:fnm|mise|pipx|pnpm|uv))(?:/|\Z)"
+)
+"""How folders are called into which those who manage tools install them, or keep each version of one."""
+OF_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
+"""What an environment of Python's is known by."""
+SHARED_HOME = "/.linuxbrew"
+"""What lies in a home, and is everybody's."""
 
 
 def close(layout: Layout, paths: SandboxPaths) -> Layout:
@@ -69,15 +82,29 @@ def others_below_root() -> Iterator[str]:
 
 
 def program_prefixes(home: str, workspace: list[str]) -> Iterator[str]:
-    """Where programs and our own Python are, each with the installation that it belongs to."""
+    """Where programs and our own Python are, each with the installation that it plainly belongs to.
+
+    What lies beside a folder of programs may be a project, or all of somebody's home.
+    """
+    kept = (home, os.path.join(home, ".local"), *workspace)
     for path in (*interpreter(), *program_folders()):
         real = os.path.realpath(path)
-        prefix = os.path.dirname(real) if os.path.basename(real) in OF_PREFIX else real
-        for folder in (prefix, real):
-            kept = (home, os.path.join(home, ".local"), *workspace)
-            if folder != "/" and not any(is_inside(one, folder) for one in kept):
+        prefix = os.path.dirname(real)
+        is_whole = os.path.basename(real) in OF_PREFIX and is_installation(prefix, home)
+        for folder in (prefix, real) if is_whole else (real,):
+            if folder not in ("/", *HOMES) and not any(is_inside(one, folder) for one in kept):
                 yield folder
                 break
+
+
+def is_installation(folder: str, home: str) -> bool:
+    """Whether a folder plainly is nothing but what was installed, and not by another user for himself."""
+    is_others = any(is_inside(folder, homes) for homes in HOMES) and not is_inside(folder, home)
+    if is_others:
+        return SHARED_HOME in folder
+    if any(folder != top and is_inside(folder, top) for top in INSTALLED_BELOW) or INSTALLED_AS.search(folder):
+        return True
+    return any(os.path.lexists(os.path.join(folder, name)) for name in OF_ENVIRONMENT)
 
 
 def is_everybodys(path: str) -> bool:

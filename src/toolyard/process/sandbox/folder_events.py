@@ -1,8 +1,8 @@
 """Being told by the kernel that something happened in folders, so that nobody has to look at every call.
 
-Whoever remembers how folders were asks `is_look_due` before each look. It is due when the kernel told of something, if
-it cannot tell, and after a while in any case: it says nothing when a folder further up is replaced, and some file
-systems change from elsewhere.
+Whoever remembers how folders were asks `is_look_due` before each look. It is due when the kernel told of something, be
+it that a folder further up was moved or removed, if it cannot tell, and after a while in any case: some file systems
+change from elsewhere.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LOOK_ANYWAY_AFTER = 1.0
 CHANGES = 0x100 | 0x200 | 0x40 | 0x80 | 0x400 | 0x800
 """Flags of inotify: something was created, deleted or moved in a folder, or the folder itself was."""
+OF_ITSELF = 0x400 | 0x800
+"""The last two of them alone: of folders further up, in which much happens that does not matter."""
 WRITES = 0x2
 """And this: a file in it was written."""
 ONLY_FOLDERS, BESIDE_OTHERS = 0x01000000, 0x20000000
@@ -84,8 +86,12 @@ class FolderEvents:
                 group.tell(numbers)
 
     def follow(self, folders: Iterable[str], flags: int) -> set[int] | None:
-        """The numbers by which the kernel will tell of folders; None if it tells of no more."""
-        numbers = {self.follow_one(folder, flags) for folder in folders}
+        """The numbers by which the kernel will tell of folders and of the ways to them; None if it tells of no more."""
+        inner = [*folders]
+        around, above = ways_to(inner)
+        numbers = {self.follow_one(folder, flags) for folder in inner}
+        numbers |= {self.follow_one(folder) for folder in around}
+        numbers |= {self.follow_one(folder, OF_ITSELF) for folder in above}
         return None if min(numbers, default=0) < 0 else numbers
 
     def follow_one(self, folder: str, flags: int = CHANGES) -> int:
@@ -100,6 +106,25 @@ class FolderEvents:
         fd = self._kernel.call(self._calls["inotify_init1"], os.O_NONBLOCK | os.O_CLOEXEC)
         self._fd = fd if fd >= 0 else NOT_WATCHING
         return fd >= 0
+
+
+def ways_to(folders: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The folders with a link that leads to these, and those further up that we could replace, or anybody who is we."""
+    links: set[str] = set()
+    above: set[str] = set()
+    waiting, seen = [*folders], set[str]()
+    while waiting:
+        path = waiting.pop()
+        while path not in seen and path != os.sep:
+            seen.add(path)
+            parent = os.path.dirname(path)
+            if os.path.islink(path):
+                links.add(parent)
+                waiting.append(os.path.realpath(path))
+            elif os.access(parent, os.W_OK):
+                above.add(path)
+            path = parent
+    return links, above
 
 
 class EventListener(Protocol):

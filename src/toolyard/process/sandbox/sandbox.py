@@ -167,6 +167,11 @@ class Sandbox:
             self._temporary = (choice, layout, self._find_temporary(choice, layout))
         return self._temporary[2]
 
+    def temporary_places(self) -> tuple[str, ...]:
+        """Where these folders are outside."""
+        own = self.temporary()[0]
+        return tuple(self.common.temporary.get(path, path) for path in own) if own else ()
+
     def _find_temporary(self, choice: BackendChoice, layout: Layout) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if "temporary" not in choice.held or choice.backend is None:
             return (), ()

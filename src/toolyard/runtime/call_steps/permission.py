@@ -48,6 +48,7 @@ class Permission(msgspec.Struct, frozen=True):
             kept_in=not (sandbox and sandbox.is_missing),
             kept=sandbox.keeps if sandbox else "not",
             temporary=own,
+            temporary_places=sandbox.temporary_places() if sandbox else (),
             not_temporary=shown,
             redact=self.services.redactor.redact,
         )

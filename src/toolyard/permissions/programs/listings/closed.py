@@ -100,7 +100,7 @@ RUNS_SCRIPTS = names("bun npm pnpm yarn")
 """Programs that hand the options behind the name of a script on to it."""
 IN_PLACE = re.compile(r"-[lnpaw0-7s]*i[\w.~]*")
 """What makes Perl and Ruby change the files that they read."""
-SYNTAX_CHECKS = {"ruby": "c", "perl": "c", "php": "l", "lua": "v", "luajit": "v", "luac": "p", "bash": "n", "sh": "n"}
+SYNTAX_CHECKS = {"ruby": "c", "perl": "c", "php": "l", "lua": "v", "luajit": "v", "luac": "p"}
 """The letters by which languages only read a program, and say whether they can; of a clump of options the last."""
 LINTERS = names("""
     actionlint ansible-lint bandit clang-tidy codespell cppcheck eslint flake8 golangci-lint hadolint markdownlint mypy
@@ -248,7 +248,7 @@ def is_git_look(rest: Sequence[str | None]) -> bool:
 
 def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
     """Whether a program that also changes, builds or runs things is told only to say what is there, or is wrong."""
-    if name in DESTRUCTIVE | PRIVILEGED | CARRIERS:
+    if name in DESTRUCTIVE | PRIVILEGED | CARRIERS or is_shell(name):
         return False
     if name in PRINTS:
         return bool(rest) and not any(GIVES_OUTPUT.fullmatch(value or "-o") for value in rest)
