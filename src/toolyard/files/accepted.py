@@ -35,7 +35,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """When it was accepted."""
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class OfferedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file as it was read, once, by somebody who may accept it."""
 
     path: str
@@ -85,14 +85,14 @@ def accepted() -> list[Accepted]:
         return []
 
 
-def candidate(path: str) -> Candidate:
+def candidate(path: str) -> OfferedFile:
     """What a file says now; OSError when it cannot be read."""
     real = os.path.realpath(path)
     content = Door().read(real, largest=LARGEST)
-    return Candidate(path=real, data=content.data, is_exposed=can_be_written_now(real, content.facts))
+    return OfferedFile(path=real, data=content.data, is_exposed=can_be_written_now(real, content.facts))
 
 
-def accept(what: Candidate | str) -> Accepted:
+def accept(what: OfferedFile | str) -> Accepted:
     """Keep as accepted what was read, or what a file says now; OSError when that cannot be done."""
     from datetime import UTC, datetime
 

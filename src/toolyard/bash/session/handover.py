@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from toolyard.bash.own_variables import is_own_variable
 from toolyard.bash.session.command_text import quoted
 from toolyard.bash.session.dump_syntax import Variable, odd_names, read_declarations
-from toolyard.bash.session.own_variables import is_own_variable
 from toolyard.core.regexes import late_pattern
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from toolyard.cli.render import ask, is_terminal, show_note
 from toolyard.core.visible_text import marked_lines
 
 if TYPE_CHECKING:
-    from toolyard.files.accepted import Candidate
+    from toolyard.files.accepted import OfferedFile
 
 MOST_LINES, MOST_CHARACTERS = 500, 100_000
 
 
-def refusal(file: Candidate, *, digest: str | None, asks: bool) -> tuple[str, str] | None:
+def refusal(file: OfferedFile, *, digest: str | None, asks: bool) -> tuple[str, str] | None:
     """Why a file is not accepted, and what to do about it; a person who is there is asked."""
     if digest is not None:
         is_same = file.digest == digest.strip().lower()
@@ -33,7 +33,7 @@ def refusal(file: Candidate, *, digest: str | None, asks: bool) -> tuple[str, st
     return None
 
 
-def show(file: Candidate) -> bool:
+def show(file: OfferedFile) -> bool:
     """Show what would be accepted; tells whether that is all of it."""
     show_note(f"{file.path}: {len(file.data)} bytes, SHA-256 {file.digest}")
     text = file.data[:MOST_CHARACTERS].decode("utf-8", "backslashreplace")

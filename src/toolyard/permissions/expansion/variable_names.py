@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolyard.bash.session.own_variables import is_own_variable, is_safe_variable
+from toolyard.bash.own_variables import is_own_variable, is_safe_variable
 from toolyard.permissions.programs.categories import each_name, names
 
 __all__ = ["is_harmless", "is_own_variable", "is_safe_variable", "obeyed_by"]
