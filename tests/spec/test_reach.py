@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -153,6 +156,42 @@ async def test_E02_temporary_files_of_the_sandbox_are_nobody_elses_and_need_no_q
         shown = await app.call_tool(NAMES[tool], {"command": f"cat {beside}/other"})
         assert "canary" not in shown.text
     assert not os.path.exists("/tmp/w/a.txt")
+
+
+HIDDEN_WORD = "$(printf %s ln)"
+"""A command that no reader of the line sees, so that it gets a closed look."""
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_E02_a_link_among_temporary_files_leads_no_unasked_line_out_of_the_workspace(yard, tool, preset):
+    with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
+        Path(folder, "doc.txt").write_text("canary\n")
+        there = f'd="$(echo {base64.b64encode(folder.encode()).decode()} | base64 -d)"'
+        link = f'{there}; {HIDDEN_WORD} -s "$d" /tmp/d; {HIDDEN_WORD} -s "$d/doc.txt" /tmp/l'
+        async with open_app(yard, tool, preset=preset) as app:
+
+            async def run(line: str, **more: str):
+                return await app.call_tool(NAMES[tool], {"command": line, **more})
+
+            assert (await run(link)).ok
+            assert "doc.txt" in (await run("ls -l /tmp")).text, "the link is there"
+            for line in (
+                *(
+                    "cat /tmp/l",
+                    "cat /tmp/d/doc.txt",
+                    "grep -R . /tmp/d",
+                    "cat < /tmp/l",
+                    "cd /tmp && cat l",
+                    "cat /tmp/*",
+                ),
+                *("cp /tmp/l copy.txt; cat copy.txt", "cp -L /tmp/d/* .; cat doc.txt", "mkdir -p x && head /tmp/l"),
+                *("x=$(cat /tmp/l); echo $x", "cd /tmp/d; cat doc.txt"),
+            ):
+                assert "canary" not in (await run(line)).text, line
+            assert "canary" not in (await run("cat /tmp/l", reach="look")).text
+            assert (await run("echo kept > /tmp/out")).ok
+            assert "kept" in (await run("cat /tmp/out")).text
 
 
 async def test_E01_what_an_approved_line_does_in_a_second_shell_is_not_the_sessions(yard):

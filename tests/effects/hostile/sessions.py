@@ -193,6 +193,20 @@ SEQUENCES: tuple[tuple[str, ...], ...] = (
     ("cd src; cd ../..; cd work", "cat ../neighbour/secret.txt"),
     ("mkdir -p made; cd made", "cat ../../neighbour/secret.txt"),
     ("cd links 2>/dev/null", "head -1 chain"),
+    ("$(echo ln) -s $(echo @NEIGHBOUR@)/secret.txt /tmp/l", "cat /tmp/l"),
+    (
+        "$(echo ln) -s $(echo @NEIGHBOUR@) /tmp/d",
+        "cat /tmp/d/secret.txt",
+        "grep -R . /tmp/d",
+        "cd /tmp/d",
+        "cat secret.txt",
+    ),
+    ("$(echo ln) -s $(echo @NEIGHBOUR@)/secret.txt /tmp/l", "cp /tmp/l copy.txt", "cat copy.txt"),
+    ("cp -a links /tmp/links", "cat /tmp/links/file", "mkdir -p made && cat /tmp/links/*"),
+    ("$(echo export) OPENSSL_CONF=@WORK@/evil/openssl.cnf POSIXLY_CORRECT=1", "env", "ls"),
+    ("$(echo readonly) x=../neighbour/secret.txt", "x=notes.txt; cat $x"),
+    ("$(echo declare) -a 'x=([1]=../neighbour/secret.txt)'", 'x=notes.txt; cat "${x[@]}"'),
+    ("$(echo declare) -n x=PATH", "x=@WORK@/bin; ls"),
 )
 
 
