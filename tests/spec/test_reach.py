@@ -158,7 +158,7 @@ async def test_E02_temporary_files_of_the_sandbox_are_nobody_elses_and_need_no_q
     assert not os.path.exists("/tmp/w/a.txt")
 
 
-HIDDEN_WORD = "$(printf %s ln)"
+HIDDEN_WORD = "$(echo bG4= | base64 -d)"
 """A command that no reader of the line sees, so that it gets a closed look."""
 
 
@@ -168,13 +168,14 @@ async def test_E02_a_link_among_temporary_files_leads_no_unasked_line_out_of_the
     with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
         Path(folder, "doc.txt").write_text("canary\n")
         there = f'd="$(echo {base64.b64encode(folder.encode()).decode()} | base64 -d)"'
-        link = f'{there}; {HIDDEN_WORD} -s "$d" /tmp/d; {HIDDEN_WORD} -s "$d/doc.txt" /tmp/l'
-        async with open_app(yard, tool, preset=preset) as app:
+        async with open_app(yard, tool, preset=preset, allow=["ln **"]) as app:
 
             async def run(line: str, **more: str):
                 return await app.call_tool(NAMES[tool], {"command": line, **more})
 
-            assert (await run(link)).ok
+            await run(f'{there}; {HIDDEN_WORD} -s "$d/doc.txt" /tmp/made')
+            assert "canary" not in (await run("mkdir -p x && cat /tmp/made")).text
+            assert (await run(f"ln -s {folder} /tmp/d; ln -s {folder}/doc.txt /tmp/l")).ok
             assert "doc.txt" in (await run("ls -l /tmp")).text, "the link is there"
             for line in (
                 *(
@@ -192,6 +193,15 @@ async def test_E02_a_link_among_temporary_files_leads_no_unasked_line_out_of_the
             assert "canary" not in (await run("cat /tmp/l", reach="look")).text
             assert (await run("echo kept > /tmp/out")).ok
             assert "kept" in (await run("cat /tmp/out")).text
+
+
+@pytest.mark.parametrize("how", [f"{HIDDEN_WORD} -s a.txt /tmp/l", "$(echo bXY= | base64 -d) /tmp/given /tmp/l"])
+async def test_E02_a_closed_look_neither_makes_nor_moves_links(yard, how):
+    need_backend("landlock")
+    async with open_app(yard, "shell:command", preset="workspace", allow=["ln **"]) as app:
+        assert (await app.call_tool("shell", {"command": "ln -s a.txt /tmp/given"})).ok
+        assert "ermission denied" in (await app.call_tool("shell", {"command": how})).text
+        assert "/tmp/l" not in (await app.call_tool("shell", {"command": "ls -d /tmp/*"})).text
 
 
 async def test_E01_what_an_approved_line_does_in_a_second_shell_is_not_the_sessions(yard):

@@ -22,7 +22,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION, PATH_BENEATH, SECCOMP_FILTER = 1, 1, 2
 LAST_CAPABILITY = 63
 
-EXECUTE = 1 << 0
+EXECUTE, MAKE_LINK = 1 << 0, 1 << 12
 READ_ONLY = EXECUTE | 1 << 2 | 1 << 3
 """Execute, read a file, list a folder."""
 ON_A_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14
@@ -173,8 +173,11 @@ class Kernel:
             os.close(ruleset)
 
     def run_only(self, paths: Iterable[bytes]) -> None:
-        """Let go of the right to run what is not below one of these paths."""
-        ruleset = self.call(CREATE_RULESET, struct.pack("Q", EXECUTE), 8, 0)
+        """Let go of the right to run what is not below one of these paths, and to make or move links.
+
+        A link among temporary files, which all reaches share, would lead others on.
+        """
+        ruleset = self.call(CREATE_RULESET, struct.pack("Q", EXECUTE | MAKE_LINK), 8, 0)
         if ruleset < 0:
             raise OSError("Landlock is refused")
         try:
