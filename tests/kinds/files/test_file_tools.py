@@ -54,6 +54,16 @@ async def test_a_file_is_read_changed_and_read_again(yard: Yard):
         assert written.data["diff"].startswith("--- a/a.txt\n+++ b/a.txt\n")
 
 
+@pytest.mark.parametrize("path", [".git/info/exclude", "below/.git/x"])
+async def test_what_would_be_lost_in_the_folder_that_git_has_inside_is_refused(yard: Yard, path: str):
+    need_backend("bubblewrap")
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
+    async with open_app(yard, "files:all") as app:
+        for tool, given in (("write", {"file_path": path, "content": "x"}), ("apply_patch", {"input": patch})):
+            result = await app.call_tool(tool, given)
+            assert (result.failure, "git's own folder" in result.text) == ("exit_code", True), result.text
+
+
 async def test_each_conversation_must_have_read_a_file_itself(yard: Yard):
     change = {"file_path": "a.txt", "old_string": "hello", "new_string": "bye"}
     async with open_app(yard) as app:

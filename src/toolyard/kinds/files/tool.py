@@ -30,6 +30,10 @@ LONGEST_PREVIEW = 20_000
 LONGEST_DIFF = 4_000
 """Of what a result shows of a change, in characters; whoever shows it to people has the whole."""
 METHODS = {"multi_edit": "edit"}
+OF_GIT = (
+    "lies in git's own folder. Tools have another one in its place, of which only what git itself does is handed over, "
+    "so that this would be lost: use git, such as `git config`"
+)
 
 
 class FileTool:
@@ -57,6 +61,8 @@ class FileTool:
     def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """The files that it is about; looking needs no more reach than `look`, changing no more than `work`."""
         paths = paths_of(arguments)
+        if self._changes and self._workers.runner.policy and (path := next(filter(is_of_git, paths), None)):
+            return failed(f"{path} {OF_GIT}")
         return Plan(
             arguments=arguments,
             argv=[self.spec.name, *paths],
@@ -155,6 +161,10 @@ def paths_of(arguments: JsonObject) -> list[str]:
     """What a call is about, as it says."""
     named = [arguments[key] for key in ("file_path", "path", "old_path", "new_path") if key in arguments]
     return named or list(dict.fromkeys(PATCHED.findall(arguments.get("input", "")))) or [os.curdir]
+
+
+def is_of_git(path: str) -> bool:
+    return ".git" in path.split("/")
 
 
 def images_of(result: Mapping[str, Any]) -> tuple[ImagePart, ...]:

@@ -268,6 +268,8 @@ class McpSource:
         name, printed = self.reference.name, self._servers.health.printed
         said = f"; it printed last: {printed}" if printed else ""
         tries = "try its command by hand" if self._servers.is_local else "see whether it can be reached"
+        if "sandbox.hosts" in reason + said:
+            tries = "name the hosts that it needs in sandbox.hosts"
         hint = f"{tries}, or look: toolyard plugins status {name}"
         return self.reference.at.problem("mcp_server", f"the MCP server '{name}' cannot be used: {reason}{said}", hint)
 
