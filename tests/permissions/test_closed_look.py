@@ -74,7 +74,7 @@ LOOKS = (
     "gcc -E -dM -x c /dev/null",
     "cargo --version; rustc -V; mvn -v; lua -v; strace -V",
     "some-tool --version",
-    "mypy src --cache-dir=/dev/null; flake8 src",
+    "mypy src --cache-dir=/dev/null; flake8 src; python3 -m pyflakes src",
     "helm lint charts/app; helm template charts/app; poetry show --tree; bundle list",
     'sqlite3 -header a.db "SELECT 1"',
     "openssl x509 -in a.crt -noout -dates; pandoc -t plain a.md; xmlstarlet sel -t -v //version pom.xml",

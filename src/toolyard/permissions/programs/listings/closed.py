@@ -256,7 +256,7 @@ def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
         return len(rest) > 1 and not any(value is None or CHANGES_A_DATABASE.search(value) for value in rest)
     if any(FIXES.fullmatch(value or "") or CHANGES_FILES.fullmatch(value or "") for value in rest):
         return False
-    if name in LINTERS:
+    if (rest[1] if rest[:1] == ["-m"] and len(rest) > 1 else name) in LINTERS:
         return True
     said = [value for value in rest if value and not value.startswith(("-", "+"))]
     if name in RUNS_SCRIPTS and not RUNS_WORDS.isdisjoint(said[:1]):
