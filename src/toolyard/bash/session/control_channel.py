@@ -15,6 +15,7 @@ import re
 import secrets
 import select
 import termios
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.bash.session.command_text import FIRST_KEPT
@@ -32,6 +33,8 @@ COUNTED = b"))\n"
 READ_SIZE = 1 << 16
 LONGEST_RECORD = 16384
 """More than any record: the longest path is 4096 bytes."""
+AWAKE = 0.0001
+"""Twice what bash takes for `true`; whatever takes longer is worth a sleep."""
 LEAST_NOISE = 20
 
 
@@ -157,8 +160,16 @@ class ControlChannel:
         return re.sub(rf"^.*{re.escape(self._nonce.decode())}.*\n?", "", text, flags=re.MULTILINE)
 
     def has_answer(self, within_ms: int) -> bool:
-        """Whether bash writes something in time; this blocks the event loop meanwhile."""
-        return bool(self._poll.poll(within_ms))
+        """Whether bash writes something in time; this blocks the event loop meanwhile.
+
+        A builtin is over before the kernel has put this process to sleep and woken it again, so it stays awake first.
+        """
+        poll, is_over = self._poll.poll, time.perf_counter() + AWAKE
+        while time.perf_counter() < is_over:
+            if poll(0):
+                return True
+            os.sched_yield()  # to bash itself, where there is but one processor
+        return bool(poll(within_ms))
 
     def read(self) -> None:
         """Read what bash has written, and hand the records on."""
