@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from support import watched_channels
 from toolyard import AgentApplication, tool
 from toolyard.files.working_folder import ProcessFolder, absolute_path, working_folder
 from yard import Yard
@@ -91,6 +92,7 @@ async def test_a_plugin_that_changes_the_working_directory_moves_no_later_call(f
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 async def test_a_working_directory_that_was_removed_raises_nothing(folders, sandbox):
     here, there = folders
+    before = watched_channels()
     config = {"plugins": ["shell:command", "shell:session"], "sandbox": {"mode": sandbox}}
     async with AgentApplication(config, there / "sessions", tools=[greet]) as app:
         shutil.rmtree(here)
@@ -99,6 +101,7 @@ async def test_a_working_directory_that_was_removed_raises_nothing(folders, sand
             assert isinstance((await app.call_tool(*call)).text, str)
         app.get_config_errors()
         await app.reload()
+    assert watched_channels() == before, "the kernel is asked nothing any more"
     shutil.rmtree(here, ignore_errors=True)
     async with AgentApplication(config, there / "sessions", tools=[greet]) as app:
         assert (await app.call_tool("greet", {})).text == "Hello, Ada!"

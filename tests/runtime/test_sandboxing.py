@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from support import need, need_backend
+from support import need, need_backend, watched_channels
 from yard import Yard, inhabit
 
 pytestmark = pytest.mark.anyio
@@ -58,18 +56,14 @@ async def test_a_shell_is_in_the_same_sandbox(yard, plugin):
 async def test_the_kernel_is_asked_to_tell_of_folders_only_by_who_makes_more_than_a_call(yard):
     """To stop it at the end takes as long as a dozen looks."""
     (yard.folder.parent / "work" / "below" / ".git").mkdir(parents=True)
+    before = watched_channels()
     async with yard.app("shell:command") as app:
         assert (await app.call_tool("shell", {"command": "touch made"})).ok
-        assert watched_channels() == 0
+        assert watched_channels() == before
         for _ in range(3):
             assert (await app.call_tool("shell", {"command": "touch made"})).ok
-        assert watched_channels() == 1
-
-
-def watched_channels() -> int:
-    """How many channels of the kernel's we have that tell of files."""
-    held = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-    return sum(os.path.realpath(path).endswith("anon_inode:inotify") for path in held)
+        assert len(watched_channels() - before) == 1
+    assert watched_channels() == before
 
 
 async def test_the_configuration_the_store_and_the_audit_log_cannot_be_written(yard):

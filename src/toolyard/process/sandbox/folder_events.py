@@ -46,6 +46,7 @@ class FolderEvents:
 
     def __init__(self) -> None:
         self._fd = NOT_WATCHING
+        self._is_closed = False
         self._groups: list[EventListener] = []
 
     def new_group(self, *, writes: bool = False) -> FolderGroup:
@@ -59,7 +60,8 @@ class FolderEvents:
         self._groups.append(listener)
 
     def close(self) -> None:
-        """Stop; from now on everything may have changed."""
+        """Stop for good; from now on everything may have changed."""
+        self._is_closed = True
         if self._fd != NOT_WATCHING:
             os.close(self._fd)
             self._fd = NOT_WATCHING
@@ -96,7 +98,7 @@ class FolderEvents:
 
     def follow_one(self, folder: str, flags: int = CHANGES) -> int:
         """The number of one folder, the same as long as it is the same one; below 0 if the kernel cannot tell."""
-        if self._fd == NOT_WATCHING and not self._open():
+        if self._fd == NOT_WATCHING and (self._is_closed or not self._open()):
             return NOT_WATCHING
         path = os.fsencode(folder) + b"\0"
         return self._kernel.call(self._calls["inotify_add_watch"], self._fd, path, flags | ONLY_FOLDERS | BESIDE_OTHERS)
