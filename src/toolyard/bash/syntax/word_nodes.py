@@ -104,7 +104,7 @@ class WordReader:
                 builder.dynamic(self._expansion(node, text, quoted=quoted))
             case "arithmetic_expansion":
                 self._look_inside(node)
-                self._on_arithmetic(text[3:-2], node)
+                self._on_arithmetic(expression_in(text.lstrip(" \t\n")), node)
                 builder.dynamic(WordPiece(kind="number", text=text, start=node.start_byte))
             case "command_substitution" | "process_substitution":
                 self._substitution(node, text)
@@ -202,3 +202,11 @@ class WordReader:
     def _check(self, pattern: re.Pattern[str], text: str, message: str) -> None:
         if not pattern.fullmatch(text):
             raise Misread(message)
+
+
+def expression_in(text: str) -> str:
+    """What is computed by `$((…))`, or by its old spelling `$[…]`."""
+    for opening, closing in (("$((", "))"), ("$[", "]")):
+        if text.startswith(opening) and text.endswith(closing):
+            return text[len(opening) : -len(closing)]
+    raise Misread("arithmetic that is not understood")
