@@ -89,8 +89,36 @@ LOOKS = (
     "ruby -r./tool -e 1",
     "python3 -c 'import tool'",
     "python3 -c \"import subprocess; subprocess.run(['ls'])\"",
+    "awk '{n[$1]++} END {for (k in n) print n[k], k | \"sort -rn\"}' a.txt",
+    "python3 -m tokenize -e src/b.txt; python3 -B -m pyclbr tool",
+    "python3 -Bc 'print(open(\"a.txt\").read())'",
+    "sqlite3 :memory: '.mode csv' '.import a.txt r' 'select * from r'",
+    'bash -n a.sh && dash -n a.sh; for f in *.sh; do bash -n "$f"; done',
+    "git clean -nd; git apply --check < a.txt",
+    "git bundle create -q /tmp/all.$$ main && rm -f /tmp/all.$$",
+    'git archive HEAD | tar -x -C "$(mktemp -d)"',
+    "rm /tmp/found-[ab].$$; rm -rf /tmp/found.$$; mkdir -p /tmp/found-$$",
+    "gcc -Wall -o /tmp/tried src/*.c; gcc -print-search-dirs; rustc -vV; gcc -E -P src/a.c",
+    "xargs -a a.txt -n1 basename; env -i LANG=C sort a.txt; timeout 5 sort a.txt",
+    "tee >(wc -l >&2) < a.txt | tail -1",
+    "dd if=a.txt bs=64 count=1 status=none",
+    "hash -r; command -v ruff",
+    "cargo metadata --no-deps --offline --manifest-path src/Cargo.toml",
+    "ldd tool.so",
 )
 WANTS_MORE = (
+    "awk '{print > \"b.txt\"}' a.txt",
+    "python3 -m venv env; python3 -m http.server",
+    "python3 -B -m tool",
+    "sqlite3 :memory: '.save a.db'",
+    "git clean -fd",
+    "git clone . copy",
+    "git bundle create all.bundle main",
+    "rm /tmp/a.$$ a.txt",
+    "gcc -o tried src/a.c",
+    "env FOO=1 rm a.txt; timeout 5 make",
+    "dd if=a.txt of=b.txt",
+    "cat /proc/self/environ",
     "PATH=.:$PATH ls",
     "BASH_ENV=./tool.sh bash -c ls",
     "LD_PRELOAD=./tool.so ls",
@@ -283,6 +311,13 @@ async def test_a_line_that_needs_more_and_names_a_link_among_temporary_files_is_
     found = await call(line, workspace, temporary, "workspace", allow="make")
     assert found.decision == decision, found.reason
     assert found.reach == "work"
+
+
+@pytest.mark.parametrize("preset", ["read-only", "workspace"])
+async def test_a_line_that_changes_only_temporary_files_looks_closed_as_a_whole(workspace, temporary, preset):
+    line = "cp -r src /tmp/copy && sed -i s/a/b/ /tmp/copy/*.txt && diff -r src /tmp/copy; perl -ne print a.txt"
+    found = await call(line, workspace, temporary, preset)
+    assert (found.decision, found.reach) == ("allow", "closed"), found.reason
 
 
 async def test_what_a_preset_lets_look_goes_along(workspace):

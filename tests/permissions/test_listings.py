@@ -47,6 +47,7 @@ ANYWHERE = (
 KEPT = (
     *("pip list", "pip show -f pytest", "npm ls --depth=0", "npm config get registry", "cargo tree --offline"),
     *("go env GOOS", "dpkg -l | head", "docker ps -a", "systemctl status", "split --help", "cargo build --help"),
+    *("cat /proc/self/cgroup", "grep Cap /proc/self/status"),
     *("cat /etc/os-release", "ls /usr/bin | wc -l", "grep -c processor /proc/cpuinfo", "wc -c < /proc/version"),
     "python3 -c 'print(6 * 7)'",
     "python3 -c \"import json; print(json.load(open('a.json'))['x'])\"",

@@ -111,9 +111,14 @@ PUBLIC_FILES = frozenset({
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/uptime", "/proc/loadavg", "/proc/filesystems"),
     *("/proc/stat", "/proc/vmstat", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/fs/file-max"),
     *("/proc/sys/vm/swappiness", "/proc/sys/kernel/pid_max", "/proc/swaps", "/proc/cgroups", "/etc/localtime"),
-    *("/proc/1/cgroup", "/proc/self/cgroup", "/proc/self/status", "/.dockerenv"),
+    *("/proc/1/cgroup", "/.dockerenv"),
 })  # fmt: skip
 """Files that tell of the system, and of nobody who uses it."""
+OF_ITSELF = frozenset(
+    f"/proc/self/{name}"
+    for name in ("cgroup", "comm", "limits", "loginuid", "oom_score", "sched", "stat", "statm", "status")
+)
+"""Files in which a process reads how it is run, and that hold no path and no secret."""
 PUBLIC_FOLDERS = (
     *("/usr/bin", "/usr/sbin", "/usr/include", "/usr/share", "/usr/lib", "/usr/lib64", "/usr/libexec"),
     *("/bin", "/sbin", "/lib", "/lib64", "/usr/local/bin", "/usr/local/sbin", "/usr/local/include", "/usr/local/share"),
@@ -126,7 +131,9 @@ def is_public(path: str) -> bool:
     """Whether an absolute path, as it is written and where it leads, belongs to what every such system has."""
     if not path.startswith("/") or path.startswith("//"):
         return False
-    names = (os.path.normpath(path), resolved(path, "/")[1])
+    if (plain := os.path.normpath(path)) in OF_ITSELF:
+        return True  # a link to one's own folder, with another name for each process
+    names = (plain, resolved(path, "/")[1])
     return all(name in PUBLIC_FILES or any(is_inside(name, folder) for folder in PUBLIC_FOLDERS) for name in names)
 
 

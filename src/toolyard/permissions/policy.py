@@ -70,6 +70,11 @@ def closed_book() -> RuleBook:
     return make_book(Section(is_configured=True, preset="read-only"), kept="wholly")
 
 
+def disagrees_on_reach(verdict: Verdict) -> bool:
+    """Whether all that is asked about is how far parts of a line reach, each of which might have run alone."""
+    return verdict.decision == "ask" and {part.doubt for part in verdict.parts if part.decision == "ask"} == {"reach"}
+
+
 def touches_files(verdict: Verdict) -> bool:
     """Whether a line does more than to give variables a value, which may be the name of a file."""
     return any(part.kind != "assignment" and not part.text.startswith("export ") for part in verdict.parts)
@@ -167,6 +172,9 @@ class RulePolicy:
         if verdict.reach == "outside" and site.own.folders:  # there temporary files are everybody's
             verdict = await self._decide(request, section, book.reaching(wanted), site.without_own())
             verdict = with_reach(verdict, wanted, book.usual_reach)
+        elif disagrees_on_reach(verdict) and await may_close(request, verdict, book, site):
+            found = await self._decide(request, section, closed_book(), site)
+            return with_reach(found, None, book.usual_reach)
         elif (
             verdict.decision == "allow"
             and verdict.reach != "closed"

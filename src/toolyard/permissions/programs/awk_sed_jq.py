@@ -24,6 +24,7 @@ def awk_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
         yield Concern(message=why)
 
 
+RUNS_BESIDE = "awk passes what it prints to a command, or what a command prints to itself"
 AWK = Options(
     flags="-bcCghnOrsStV posix traditional sandbox re-interval characters-as-bytes optimize version help",
     values="-Fv field-separator assign",
@@ -93,8 +94,10 @@ def awk_concern(program: str) -> str | None:
         if kind == "word" and text in AWK_FORBIDDEN:
             return AWK_FORBIDDEN[text]
         depth += (text == "(") - (text == ")") if kind == "operator" else 0
-        if text == "|" or (printing and depth <= 0 and text in (">", ">>")):
-            return "awk writes a file or runs a command"
+        if text == "|":
+            return RUNS_BESIDE
+        if printing and depth <= 0 and text in (">", ">>"):
+            return "awk writes a file"
         if kind == "operator" and text in ";}{":  # a newline ends no statement behind a comma
             printing, depth = False, 0
         elif kind == "word" and text in ("print", "printf"):

@@ -7,7 +7,9 @@ change, to install or to run what lies in the workspace would only fail there, a
 
 from __future__ import annotations
 
+import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.command_nodes import ODD_DECLARATION
@@ -84,7 +86,7 @@ FMT_ALONE = names("cargo terraform tofu")
 LOOKING_OPTION = re.compile(
     r"--(?:help|usage|version|dry-run|what-if|explain|info|diff|noEmit|no-emit|show[\w-]*|print-[\w-]+|list[\w-]*|co|collect-only"
     r"|check(?:-only)?|syntax-check|syntax-only|lint|read-?only|fixtures|markers|setup-plan)(?:=.*)?"
-    r"|-h|-V|-fsyntax-only|-E|-M{1,2}|-list|-readonly|-noout"
+    r"|-h|-V|-vV|-fsyntax-only|-E|-M{1,2}|-list|-readonly|-noout|-print-[\w-]+|-dumpversion|-dumpmachine"
 )
 """Options by which a program that does all kinds of things says what there is, or what it would do."""
 LOOKING_COMMANDS = names("""
@@ -96,11 +98,18 @@ BUILDERS = names("""
     ant bazel cargo gmake go gradle gradlew gulp grunt invoke just lerna make mvn mvnw ninja nx rake task turbo
 """)
 """Programs whose first word names something to be made, or that keep what they make in a home."""
+CARGO_LOOKS = names("locate-project metadata pkgid tree")
 RUNS_SCRIPTS = names("bun npm pnpm yarn")
 """Programs that hand the options behind the name of a script on to it."""
 IN_PLACE = re.compile(r"-[lnpaw0-7s]*i[\w.~]*")
 """What makes Perl and Ruby change the files that they read."""
-SYNTAX_CHECKS = {"ruby": "c", "perl": "c", "php": "l", "lua": "v", "luajit": "v", "luac": "p"}
+SYNTAX_CHECKS = {
+    **dict.fromkeys(("ash", "bash", "dash", "ksh", "sh", "zsh"), "n"),
+    **dict.fromkeys(("ruby", "perl"), "c"),
+    **dict.fromkeys(("lua", "luajit"), "v"),
+    "luac": "p",
+    "php": "l",
+}
 """The letters by which languages only read a program, and say whether they can; of a clump of options the last."""
 LINTERS = names("""
     actionlint ansible-lint bandit clang-tidy codespell cppcheck eslint flake8 golangci-lint hadolint markdownlint mypy
@@ -115,6 +124,11 @@ CHANGES_A_DATABASE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Statements of SQL, and words of the shell for it, that do more than to ask."""
+OF_SQLITE_ITSELF = re.compile(
+    r"(?:^|;)\s*attach\b|^\s*\.(?:archive|backup|clone|load|once|open|output|restore|save|shell|system)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The same of a database in memory, which may be filled."""
 GIVES_OUTPUT = re.compile(r"-o.*|-out|--out(?:put)?(?:[-=].*)?|-w")
 PRINTS = names("openssl pandoc xmlstarlet xmllint")
 """Programs that print where no option names a file to be written."""
@@ -127,7 +141,7 @@ TEMPORARY_TARGET = re.compile(r"\d*>>?\s*\"?/(?:var/)?tmp/[\w./$@%{}-]+\"?", re.
 CLOSED = looking_rule("a closed look", "closed look", reach="closed")
 SETTLED = names("no_rule option carrier outside input dynamic_name")
 """Codes of doubts about a command that do not matter where there is nothing to change and nothing of others to see."""
-LOOKS_AT_STATE = names("compgen declare let local mapfile readarray shopt typeset")
+LOOKS_AT_STATE = names("compgen declare hash let local mapfile readarray shopt typeset")
 """Builtins that change no more than variables and options, which a session hears of."""
 OPTIONS_OF_STATE = {
     **dict.fromkeys(("declare", "local", "typeset"), re.compile(r"-[aAilurp]+")),
@@ -147,6 +161,7 @@ OF_FAMILIES = frozenset(
     for family in (BUILD_GUARDS, COMPILER_GUARDS, NETWORK_GUARDS, PACKING_GUARDS, TESTER_GUARDS, WRITING_GUARDS)
     for name in each_name(dict(family))
 )
+COMPILERS = frozenset(each_name(dict(COMPILER_GUARDS)))
 LOOKS_NEVERTHELESS = names("""
     getent zipinfo zcat zgrep zless bzcat xzcat zstdcat uniq sort xxd shfmt man less more info
 """)
@@ -156,17 +171,29 @@ WANTS = (
     | (CHANGES_THE_SHELL - LOOKS_AT_STATE)
 ) - LOOKS_NEVERTHELESS  # fmt: skip
 """Programs that are hardly called to look."""
+NAME = re.compile(r"[\w./+-]+")
+ACTORS = (
+    OF_FAMILIES | DESTRUCTIVE | PRIVILEGED | WANTS_MORE | BUILDERS | RUNS_SCRIPTS
+    | names("cp mkdir touch source . exec")
+) - (LOOKS_NEVERTHELESS | names("sed awk gawk find xargs"))  # fmt: skip
+"""Programs that plainly act wherever their names stand."""
+CARRY_ANYTHING = names("env xargs time timeout nice stdbuf ionice")
+"""Carriers of which it does not matter what they run, as long as it is not plainly something that acts."""
 GIT_LOOKS = names("""
     annotate blame cat-file check-attr check-ignore check-mailmap cherry count-objects describe diff diff-files
     diff-index diff-tree for-each-ref grep help log ls-files ls-remote ls-tree merge-base name-rev patch-id range-diff
     rev-list rev-parse shortlog show show-branch show-index show-ref status var verify-commit verify-pack verify-tag
     version whatchanged
 """)
+GIT_DRY_RUNS = names("add apply clean commit mv rm")
+DRY_RUN = re.compile(r"-[dfqrxX]*n[dfqrxX]*|--dry-run|--check|--stat|--numstat|--summary")
+"""What makes these say what they would do; of a clump of options one that has the letter."""
 CHANGES_FILES = re.compile(
     r"\+.*!.*|-P|--pager.*|-delete|-f?(?:print|ls)0?f?|-fprint.*|-ok(?:dir)?|-i.*|--in-place.*|inplace|--fix.*|--write"
 )
 """Options by which what otherwise looks changes files."""
 SIGNAL = re.compile(r"[A-Z]+\d*|\d+")
+MADE_BY_MKTEMP = re.compile(r"\"?\$\(mktemp\b[^()`]*\)\"?")
 TEMPORARY_FILE = re.compile(r"(?:[\w-]*=)?/(?:var/)?tmp/")
 PACKS_OR_WRITES = frozenset(name for family in (PACKING_GUARDS, WRITING_GUARDS) for name in each_name(dict(family)))
 UNCERTAIN = re.compile(r"\bbecomes may be (?:an option|outside)")
@@ -179,24 +206,29 @@ def may_look_closed(
 ) -> bool:
     """Whether a command is one that looks, as far as its words say what it is for."""
     name = program_name(words[0].value)
+    if judged.doubt == "write" and not folder.leaves:
+        return writes_temporary_files(name, words[1:])
     if judged.doubt not in SETTLED or judged.reason.endswith(OUTSIDE) or folder.leaves or files.why_of_process(words):
         return False
     rest = [word.value for word in words[1:]]
     if not name:  # whatever it becomes, it is none of the workspace's programs that runs
         return not any(names_elsewhere(value, folder) for value in rest)
-    if not is_of_system(words[0].value or "", folder) or (judged.doubt != "input" and ACTS.search(judged.reason)):
+    if not is_of_system(words[0].value or "", folder):
         return False
+    if judged.doubt != "input" and name not in ("ldd", *CARRY_ANYTHING) and ACTS.search(judged.reason):
+        return name in PACKS_OR_WRITES | {"sed"} and writes_temporary_files(name, words[1:])
     if name in (".", "source"):
         return len(rest) == 1 and rest[0] in RELEASES
     if any(names_elsewhere(value, folder) for value in rest):
         return False
-    return is_for_looking(name, words, judged, files, fed_by)
+    return is_for_looking(name, words, judged, folder, files, fed_by)
 
 
 def is_for_looking(
     name: str,
     words: Sequence[Word],
     judged: Judged,
+    folder: WorkingFolder,
     files: FileAccess,
     fed_by: SimpleCommand | None,
 ) -> bool:
@@ -213,7 +245,8 @@ def is_for_looking(
     if judged.doubt == "input":
         return False
     if name == "git":
-        return is_git_look(rest) and files.why_repository(words) is None
+        is_look = is_git_look(rest) or writes_temporary_files(name, words[1:])
+        return is_look and files.why_repository(words) is None
     if name in LOOKS_AT_STATE:
         return concerns_own_state(name, rest)
     if name == "trap":  # what it runs then, it runs there
@@ -223,13 +256,71 @@ def is_for_looking(
     if name in CHECKS and any(CHECKS[name].fullmatch(value or "") for value in rest):
         changes = any(CHANGES_FILES.fullmatch(value or "") for value in rest)
         return not changes and (name not in FMT_ALONE or rest[:1] == ["fmt"])
-    if name in PACKS_OR_WRITES and any(TEMPORARY_FILE.match(value or "") for value in rest):
+    if name in PACKS_OR_WRITES and any(map(is_plainly_temporary, words[1:])):
+        return True
+    if writes_temporary_files(name, words[1:]):
         return True
     if says_what_is(name, rest):
         return True
+    if name in CARRY_ANYTHING:
+        return not any(is_plain_act(value or "", folder) for value in rest)
     if name in WANTS or language in INTERPRETERS - LOOKS_NEVERTHELESS or is_shell(name):
         return name in ("exec", "set") and not rest
     return not any(value is not None and CHANGES_FILES.fullmatch(value) for value in rest)
+
+
+def is_plain_act(value: str, folder: WorkingFolder) -> bool:
+    """Whether a word that a carrier may run, or a line in it, names a program that acts, or one of the workspace."""
+    named = NAME.findall(value)
+    runs_own = any(is_of_workspace(name, folder) or is_own_program(name, folder) for name in named)
+    return runs_own or not ACTORS.isdisjoint(map(program_name, named))
+
+
+def is_own_program(name: str, folder: WorkingFolder) -> bool:
+    """Whether a path looks as if something of the workspace is called by it."""
+    path = os.path.join(folder.cwd, name)
+    is_called = name.startswith("./") or (os.access(path, os.X_OK) and os.path.isfile(path))
+    return "/" in name and is_called and not is_of_system(name, folder)
+
+
+def writes_temporary_files(name: str, words: Sequence[Word]) -> bool:
+    """Whether what would change files changes none but temporary ones, as far as its words say."""
+    named = [word for word in words if not (word.value or word.prefix).startswith("-")]
+    match name:
+        case "rm" | "rmdir" | "mkdir" | "mkfifo" | "touch" | "truncate":
+            return bool(named) and all(map(is_temporary_file, named))
+        case "tee":
+            return all(word.text.startswith(">(") or is_temporary_file(word) for word in named)
+        case "dd":
+            return not any((word.value or "of=").startswith("of=") and not is_temporary_file(word) for word in words)
+        case "sed":
+            return bool(named) and all(map(is_temporary_file, named[1:]))
+        case "git":
+            return is_temporary_copy(named)
+    return name in COMPILERS and any(
+        is_temporary_file(word) for before, word in pairwise(words) if before.value == "-o"
+    )
+
+
+def is_temporary_copy(named: Sequence[Word]) -> bool:
+    """Whether git copies what is here to temporary files, and the repository knows nothing of it."""
+    match [word.value for word in named]:
+        case ["clone", "." | "./", None | str()]:
+            return is_temporary_file(named[2])
+        case ["bundle", "create", *_]:
+            return len(named) > 2 and is_temporary_file(named[2])
+    return False
+
+
+def is_temporary_file(word: Word) -> bool:
+    """Whether a word begins with the path of temporary files, or is what `mktemp` makes."""
+    is_named = TEMPORARY_FILE.match(word.value or word.prefix or word.text.lstrip('"')) and ".." not in word.text
+    return bool(is_named) or is_plainly_temporary(word)
+
+
+def is_plainly_temporary(word: Word) -> bool:
+    """Whether a word is the path of a temporary file and of no other, or what `mktemp` makes."""
+    return bool(TEMPORARY_FILE.match(word.value or "") or MADE_BY_MKTEMP.fullmatch(word.text))
 
 
 def checks_syntax(language: str, rest: Sequence[str | None]) -> bool:
@@ -243,6 +334,8 @@ def is_git_look(rest: Sequence[str | None]) -> bool:
     command = rest[1:2] if rest[:1] == ["--no-pager"] else rest[:1]
     if command == ["hash-object"]:
         return not any((value or "-w").startswith("-w") for value in rest)
+    if command and command[0] in GIT_DRY_RUNS:
+        return any(DRY_RUN.fullmatch(value or "") for value in rest)
     return (bool(command) and command[0] in GIT_LOOKS) or list(rest) == ["--exec-path"]
 
 
@@ -253,7 +346,12 @@ def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
     if name in PRINTS:
         return bool(rest) and not any(GIVES_OUTPUT.fullmatch(value or "-o") for value in rest)
     if name == "sqlite3":
-        return len(rest) > 1 and not any(value is None or CHANGES_A_DATABASE.search(value) for value in rest)
+        changes = OF_SQLITE_ITSELF if rest[:1] == [":memory:"] else CHANGES_A_DATABASE
+        return len(rest) > 1 and not any(value is None or changes.search(value) for value in rest)
+    if name == "cargo" and not CARGO_LOOKS.isdisjoint(rest[:1]):
+        return True
+    if name in COMPILERS:
+        return any(LOOKING_OPTION.fullmatch(value or "") for value in rest)
     if any(FIXES.fullmatch(value or "") or CHANGES_FILES.fullmatch(value or "") for value in rest):
         return False
     if (rest[1] if rest[:1] == ["-m"] and len(rest) > 1 else name) in LINTERS:
@@ -322,6 +420,8 @@ def is_of_system(name: str, folder: WorkingFolder) -> bool:
 
 def concerns_own_state(name: str, rest: Sequence[str | None]) -> bool:
     """Whether a builtin only concerns variables that nobody obeys, or how patterns are matched."""
+    if name == "hash":
+        return list(rest) == ["-r"]
     if name == "compgen":
         return not CODE_OF_COMPGEN.intersection(filter(None, rest))
     if name == "shopt":

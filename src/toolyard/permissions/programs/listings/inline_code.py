@@ -24,7 +24,7 @@ CODE_OF = each_name({
     "node nodejs": r"-(?:e|p|pe)|--(?:eval|print)",
     "php": r"-r",
     "lua luajit": r"-e",
-    "python": r"-c",
+    "python": r"-[bBdEIOPqsSuvx]*c",
 })  # fmt: skip
 """The option behind which each language has its code, where that stands in the line."""
 TAKES_INPUT = names("python perl ruby node nodejs php lua luajit sqlite bc")
@@ -40,11 +40,12 @@ REACHES = re.compile(
     r"\bfetch\s*\(|require\(\s*['\"](?:node:)?(?:https?|net|tls|dgram)['\"]|\bsocket\b|urlopen|\brequests\.(?:get|post|put|patch|delete|head|request|Session)\b|http\.client|Net::HTTP"
 )
 """What says that it wants to speak to others."""
-LOOKING_MODULES = names("""
-    ast base64 calendar dis inspect json.tool pickletools platform site symtable sysconfig tabnanny tarfile timeit
-    tokenize zipfile
+ACTING_MODULES = names("""
+    compileall cProfile doctest ensurepip http.server idlelib lib2to3 pdb pip profile py_compile pydoc runpy smtpd test
+    trace turtledemo unittest venv webbrowser xmlrpc.server zipapp
 """)
-"""Modules of Python's own that are run to look at something."""
+"""Modules of Python's own that are run to change something, to serve or to run code of others; all others look."""
+MANNER = re.compile(r"-[bBdEIOPqsSuv]+|-W\w+")
 EXTRACTS = names("-e -c --extract --create")
 PIP_LOOKS = names("list freeze show check --version -V config debug inspect")
 
@@ -54,12 +55,22 @@ def has_plain_code(language: str, rest: Sequence[str | None], fed_by: SimpleComm
 
     What it loads or runs besides, be it of the workspace, looks no further than it does.
     """
-    if language == "python" and rest[:1] == ["-m"]:
-        return is_looking_module(rest[1:])
+    if language == "python" and (at := module_at(rest)):
+        return is_looking_module(rest[at:])
     if rest and TEMPORARY_SCRIPT.fullmatch(rest[0] or ""):  # of its own, and none of the workspace's
         return True
     code = code_of(language, rest, fed_by)
     return code is not None and not any(each.search(code) for each in (CHANGES, REACHES))
+
+
+def module_at(rest: Sequence[str | None]) -> int:
+    """Where the module stands that Python runs, behind options that only say how it is run; 0 where there is none."""
+    for at, value in enumerate(rest):
+        if value == "-m":
+            return at + 1
+        if not MANNER.fullmatch(value or ""):
+            break
+    return 0
 
 
 def is_looking_module(rest: Sequence[str | None]) -> bool:
@@ -67,8 +78,11 @@ def is_looking_module(rest: Sequence[str | None]) -> bool:
     module, *words = (value or "" for value in rest) if rest else ("",)
     if module == "pip":
         return bool(words) and words[0] in PIP_LOOKS and not {"set", "edit", "unset"}.intersection(words)
-    asks = words in (["--help"], ["-h"]) and module.partition(".")[0] in sys.stdlib_module_names
-    return asks or (module in LOOKING_MODULES and not EXTRACTS.intersection(words))
+    if module.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    unpacks = module in ("tarfile", "zipfile") and EXTRACTS.intersection(words)
+    is_acting = unpacks or not ACTING_MODULES.isdisjoint((module, module.partition(".")[0]))
+    return words in (["--help"], ["-h"]) or not is_acting
 
 
 def code_of(language: str, rest: Sequence[str | None], fed_by: SimpleCommand | None) -> str | None:
