@@ -89,7 +89,7 @@ LOOKS = (
     "ruby -r./tool -e 1",
     "python3 -c 'import tool'",
     "python3 -c \"import subprocess; subprocess.run(['ls'])\"",
-    "awk '{n[$1]++} END {for (k in n) print n[k], k | \"sort -rn\"}' a.txt",
+    "awk '{n[$1]++} END {for (k in n) print n[k], k | \"sort -k1,1nr -u\"}' a.txt",
     "python3 -m tokenize -e src/b.txt; python3 -B -m pyclbr tool",
     "python3 -Bc 'print(open(\"a.txt\").read())'",
     "sqlite3 :memory: '.mode csv' '.import a.txt r' 'select * from r'",
@@ -108,9 +108,13 @@ LOOKS = (
 )
 WANTS_MORE = (
     "awk '{print > \"b.txt\"}' a.txt",
+    "awk '{print | \"sh tool.sh\"}' a.txt; awk '{print | \"sort -no b.txt\"}' a.txt",
+    "awk '\"cat tool.sh\" | getline' a.txt",
+    "env sh tool.sh; timeout 5 python3 tool.py; xargs -a a.txt bash tool.sh; env -S 'sh tool.sh'",
     "python3 -m venv env; python3 -m http.server",
     "python3 -B -m tool",
     "sqlite3 :memory: '.save a.db'",
+    "sh -n +n tool.sh; bash -n -c ls; bash -n $x tool.sh",
     "git clean -fd",
     "git clone . copy",
     "git bundle create all.bundle main",

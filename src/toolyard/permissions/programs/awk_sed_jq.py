@@ -24,7 +24,13 @@ def awk_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:
         yield Concern(message=why)
 
 
-RUNS_BESIDE = "awk passes what it prints to a command, or what a command prints to itself"
+PASSED_ON = re.compile(
+    r'\s*"(?:sort|uniq|head|tail|wc|cat|column|tac|nl)(?: -[a-np-zA-NP-Z0-9][a-np-zA-NP-Z0-9.,:]*| \d+)*"'
+    r"(?=\s*[;}\n]|\s*$)",
+    re.ASCII,
+)
+"""Commands that what awk prints may pass through: without the name of a file, and the letter before one to write."""
+PASSES_ON = "awk passes what it prints on to a command"
 AWK = Options(
     flags="-bcCghnOrsStV posix traditional sandbox re-interval characters-as-bytes optimize version help",
     values="-Fv field-separator assign",
@@ -73,7 +79,7 @@ AWK_FORBIDDEN = {
 
 
 def awk_concern(program: str) -> str | None:
-    at, depth, printing = 0, 0, False
+    at, depth, printing, passes_on = 0, 0, False, False
     before = ""
     while at < len(program):
         match = AWK_TOKEN.match(program, at)
@@ -94,16 +100,16 @@ def awk_concern(program: str) -> str | None:
         if kind == "word" and text in AWK_FORBIDDEN:
             return AWK_FORBIDDEN[text]
         depth += (text == "(") - (text == ")") if kind == "operator" else 0
-        if text == "|":
-            return RUNS_BESIDE
-        if printing and depth <= 0 and text in (">", ">>"):
-            return "awk writes a file"
+        if text == "|" and (passed := PASSED_ON.match(program, at)):
+            at, passes_on = passed.end(), True
+        elif text == "|" or (printing and depth <= 0 and text in (">", ">>")):
+            return "awk writes a file or runs a command"
         if kind == "operator" and text in ";}{":  # a newline ends no statement behind a comma
             printing, depth = False, 0
         elif kind == "word" and text in ("print", "printf"):
             printing, depth = True, 0
         before = "" if kind == "slash" else "an operand" if kind in ("string", "number") else text
-    return None
+    return PASSES_ON if passes_on else None
 
 
 def sed_concerns(given: Given, _folder: FolderFacts) -> Iterator[Concern]:

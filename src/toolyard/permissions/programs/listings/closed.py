@@ -28,6 +28,7 @@ from toolyard.permissions.programs.categories import (
     PRIVILEGED,
     SETTINGS_OF_THE_FOLDER,
     each_name,
+    is_interpreter,
     is_shell,
     names,
     program_name,
@@ -104,7 +105,6 @@ RUNS_SCRIPTS = names("bun npm pnpm yarn")
 IN_PLACE = re.compile(r"-[lnpaw0-7s]*i[\w.~]*")
 """What makes Perl and Ruby change the files that they read."""
 SYNTAX_CHECKS = {
-    **dict.fromkeys(("ash", "bash", "dash", "ksh", "sh", "zsh"), "n"),
     **dict.fromkeys(("ruby", "perl"), "c"),
     **dict.fromkeys(("lua", "luajit"), "v"),
     "luac": "p",
@@ -236,7 +236,7 @@ def is_for_looking(
     rest, language = [word.value for word in words[1:]], unversioned(name)
     if asks_for_help([name, *rest]) or (len(rest) == 1 and rest[0] in ASKS_SHORTLY):
         return name not in PRIVILEGED
-    if checks_syntax(language, rest):
+    if checks_syntax(language, words[1:]):
         return True
     if language in CODE_OF or (language in TAKES_INPUT and judged.doubt == "input"):
         if language in ("perl", "ruby") and any(IN_PLACE.fullmatch(value or "") for value in rest):
@@ -273,7 +273,8 @@ def is_plain_act(value: str, folder: WorkingFolder) -> bool:
     """Whether a word that a carrier may run, or a line in it, names a program that acts, or one of the workspace."""
     named = NAME.findall(value)
     runs_own = any(is_of_workspace(name, folder) or is_own_program(name, folder) for name in named)
-    return runs_own or not ACTORS.isdisjoint(map(program_name, named))
+    programs = [program_name(name) for name in named]
+    return runs_own or not ACTORS.isdisjoint(programs) or any(map(is_interpreter, programs))
 
 
 def is_own_program(name: str, folder: WorkingFolder) -> bool:
@@ -323,11 +324,18 @@ def is_plainly_temporary(word: Word) -> bool:
     return bool(TEMPORARY_FILE.match(word.value or "") or MADE_BY_MKTEMP.fullmatch(word.text))
 
 
-def checks_syntax(language: str, rest: Sequence[str | None]) -> bool:
+def checks_syntax(language: str, words: Sequence[Word]) -> bool:
     """Whether a language only reads a program, as far as its options say."""
+    if is_shell(language):  # which takes it back for `+n`, wherever that stands before the name
+        named = [word for word in words if word.value != "-n"]
+        return len(named) == 1 < len(words) and not may_be_switch(named[0])
     letter = SYNTAX_CHECKS.get(language)
-    options = [value for value in rest if value and value.startswith("-")]
+    options = [word.value for word in words if word.value and word.value.startswith("-")]
     return letter is not None and any(re.fullmatch(rf"-w?{letter}", value) for value in options)
+
+
+def may_be_switch(word: Word) -> bool:
+    return not word.inside if word.value is None else word.value.startswith(("-", "+"))
 
 
 def is_git_look(rest: Sequence[str | None]) -> bool:
