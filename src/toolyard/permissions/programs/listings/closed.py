@@ -193,6 +193,8 @@ CHANGES_FILES = re.compile(
 )
 """Options by which what otherwise looks changes files."""
 SIGNAL = re.compile(r"[A-Z]+\d*|\d+")
+INTO = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",)}
+"""The options behind which the folder stands that archives are unpacked to."""
 MADE_BY_MKTEMP = re.compile(r"\"?\$\(mktemp\b[^()`]*\)\"?")
 TEMPORARY_FILE = re.compile(r"(?:[\w-]*=)?/(?:var/)?tmp/")
 PACKS_OR_WRITES = frozenset(name for family in (PACKING_GUARDS, WRITING_GUARDS) for name in each_name(dict(family)))
