@@ -300,9 +300,8 @@ def writes_temporary_files(name: str, words: Sequence[Word]) -> bool:
             return bool(named) and all(map(is_temporary_file, named[1:]))
         case "git":
             return is_temporary_copy(named)
-    return name in COMPILERS and any(
-        is_temporary_file(word) for before, word in pairwise(words) if before.value == "-o"
-    )
+    option = INTO.get(name) or (("-o",) if name in COMPILERS else ())
+    return any(is_temporary_file(word) for before, word in pairwise(words) if before.value in option)
 
 
 def is_temporary_copy(named: Sequence[Word]) -> bool:
