@@ -59,6 +59,10 @@ def test_help_imports_the_command_line_and_click_and_nothing_heavy(toolyard: Com
     assert packages & HEAVY == set()
 
 
+def test_a_command_that_connects_to_nobody_imports_nothing_of_tls(toolyard: CommandLine):
+    assert "_ssl" not in imported(toolyard, "exec", "true")
+
+
 def test_writing_a_new_tool_starts_no_machinery(toolyard: CommandLine):
     modules = imported(toolyard, "tool", "new", "my_tool")
     rooms = {name.split(".")[1] for name in modules - START if name.startswith("toolyard.")}

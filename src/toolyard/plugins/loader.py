@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from toolyard.core.problems import Position, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from logging import Logger
 
     from toolyard.core.json_values import Pointer
     from toolyard.core.tool import JsonObject
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entry
     from toolyard.plugins.host import Host
     from toolyard.plugins.kind import Reference, Source
-
-
-log = logging.getLogger("toolyard.plugins")
 
 
 class NamedSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +119,7 @@ async def is_loaded(source: Source, failures: dict[int, Problem], *, without_run
     try:
         return source.is_current() or await source.load(without_running=without_running)
     except Exception as error:  # whatever broke, the other plugins must load
-        log.exception("%s broke while it was loaded", source.file)
+        log().exception("%s broke while it was loaded", source.file)
         failures[id(source)] = Problem(
             code="plugin_crashed",
             message=f"it cannot be loaded: {type(error).__name__}: {error}",
@@ -152,3 +149,10 @@ def in_repository(where: Position, git: GitReference) -> str:
     name = path if path != os.fspath(where.file) else where.file.name
     place = "the top folder" if name == "tree" else str(replace(where, file=type(where.file)(name)))
     return f"{place} of {git.shown}"
+
+
+def log() -> Logger:
+    """Imported when there is something to tell: every start would wait for it."""
+    import logging
+
+    return logging.getLogger("toolyard.plugins")

@@ -116,6 +116,20 @@ def guards_of(tmp_path: Path, *, above: str = "") -> tuple[FileGuards, Path, Rep
     return FileGuards(str(listed), [], os.getpid()), file, ReplacedFiles(str(listed))
 
 
+def followed() -> list[str]:
+    """All that the kernel tells this process of."""
+    told = [info.read_text().splitlines() for info in Path("/proc/self/fdinfo").iterdir() if info.exists()]
+    return [line for lines in told for line in lines if line.startswith("inotify")]
+
+
+def test_guards_that_let_go_are_told_of_nothing_any_more(tmp_path):
+    before = followed()
+    guards, *_ = guards_of(tmp_path)
+    assert len(followed()) > len(before)
+    guards.let_go()
+    assert followed() == before
+
+
 def refuse(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let the kernel refuse one call, as when a user has used up all there is."""
     call = Kernel.call

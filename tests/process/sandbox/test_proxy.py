@@ -148,6 +148,14 @@ async def proxy_for(outside: Outside, *hosts: str) -> AsyncIterator[int]:
 
 
 @pytest.mark.anyio
+async def test_where_nobody_connects_the_socket_is_closed_all_the_same():
+    proxy, listener = Proxy(AllowedHosts(())), socket.create_server(("127.0.0.1", 0))
+    proxy.start(listener)
+    await proxy.aclose()
+    assert listener.fileno() == -1
+
+
+@pytest.mark.anyio
 async def test_a_tunnel_to_a_host_that_was_named(outside):
     async with proxy_for(outside, f"localhost:{outside.port}") as port:
         target = f"localhost:{outside.port}".encode()

@@ -37,6 +37,8 @@ class FileEvents:
         self.fd = self._open()
         """Becomes readable when something may have been replaced; below 0 where the kernel cannot tell."""
         self._steps_fd = self._open()
+        self._numbers: set[int] = set()
+        """Of all that we are woken for."""
         self._folders: dict[int, str] = {}
         """By the kernel's number of each folder whose names we follow."""
         self._is_watched = self.fd >= 0
@@ -53,8 +55,11 @@ class FileEvents:
 
     def follow(self, path: str, flags: int) -> None:
         """Be woken when something happens to what is at a path."""
-        if self._add(self.fd, path, flags | NOT_FOLLOWING) < 0:
+        number = self._add(self.fd, path, flags | NOT_FOLLOWING)
+        if number < 0:
             self._is_watched = False
+        else:
+            self._numbers.add(number)
 
     def follow_name(self, path: str) -> None:
         """Know of all that happens to a name in its folder from now on."""
@@ -93,9 +98,20 @@ class FileEvents:
                 os.close(fd)
         self.fd, self._steps_fd = self._open(), self._open()
         self._is_watched = self.fd >= 0
+        self._numbers.clear()
         self._folders.clear()
         self._unknown.clear()
         self._taken.clear()
+
+    def let_go(self) -> None:
+        """Be told of nothing any more, just before our end.
+
+        The kernel waits until nobody uses what it followed: once for all that was let go of, and otherwise once for
+        each channel, which takes many milliseconds.
+        """
+        for fd, numbers in ((self.fd, self._numbers), (self._steps_fd, self._folders)):
+            for number in numbers:
+                self._kernel.call(self._calls["inotify_rm_watch"], fd, number)
 
     def _note(self, path: str, mask: int) -> None:
         if path in self._taken:

@@ -161,6 +161,7 @@ def main() -> None:
 
         clean_up(cleanup_file)
     tell_owner(ALL_ENDED)  # nor to be put back
+    files.let_go()
     os._exit(os.waitstatus_to_exitcode(guard.status) & 0xFF if guard.status is not None else 1)
 
 

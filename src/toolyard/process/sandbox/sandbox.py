@@ -505,10 +505,11 @@ class Sandbox:
 
     async def exchange_repositories(self) -> None:
         """Before a call and after it: bring git inside what is new outside, and the other way round."""
-        if not self._exchanging.locked() and not self._is_exchange_due():
+        must_wait = self._exchanging.locked()
+        if not must_wait and not self._is_exchange_due():
             return
         async with self._exchanging:  # first come, first served: calls of one session keep their order
-            if self._is_exchange_due():
+            if not must_wait or self._is_exchange_due():  # who waited looks now: perhaps all is done
                 await asyncio.to_thread(self._exchange)  # a large pack takes its time
 
     def _is_exchange_due(self) -> bool:

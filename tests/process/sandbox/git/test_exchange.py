@@ -17,6 +17,7 @@ import toolyard
 from owners_git import WRITE, git, inside
 from support import until
 from toolyard.files.user_folders import is_named_in_record
+from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.outgoing.objects import copy_checked
 
 pytestmark = pytest.mark.anyio
@@ -34,6 +35,17 @@ async def test_what_was_done_inside_is_there_outside_after_the_call(box, work):
     assert "checkout: moving from main to topic\ncommit: two\n" in git(work, "reflog", "--format=%gs")
     git(work, "stash", "pop")
     git(work, "fsck", "--strict")
+
+
+async def test_one_call_in_a_folder_without_a_repository_asks_the_kernel_to_follow_nothing(box, monkeypatch):
+    asked: list[str] = []
+    monkeypatch.setattr(FolderEvents, "follow_one", lambda _, folder, *flags: asked.append(folder) or -1)
+    children = box.mounts()
+    children.start()
+    await box.bash(children, "true")
+    children.sandbox.is_settled()
+    await children.sandbox.exchange_repositories()
+    assert asked == []
 
 
 async def test_what_was_done_outside_is_there_inside_in_the_next_call(box, work):

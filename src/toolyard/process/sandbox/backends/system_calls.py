@@ -9,11 +9,11 @@ CALLS = """
     fanotify_init 300 262; fchmod 91 52;
     fchown 93 55; fchownat 260 54; futimesat 261 -; lchown 94 -; utime 132 -; utimes 235 -; utimensat 280 88;
     fchmodat 268 53; fcntl 72 25; finit_module 313 273; init_module 175 105; inotify_add_watch 254 27;
-    inotify_init1 294 26; ioctl 16 29; ioperm 173 -; iopl 172 -; ioprio_set 251 30; kexec_file_load 320 294;
-    kexec_load 246 104; keyctl 250 219; kill 62 129; lookup_dcookie 212 18; mknod 133 -; mknodat 259 33; mount 165 40;
-    mq_open 240 180; mq_unlink 241 181; msgctl 71 187; msgget 68 186; msgrcv 70 188; msgsnd 69 189; open 2 -;
-    open_by_handle_at 304 265; openat 257 56; perf_event_open 298 241; pivot_root 155 41; prlimit64 302 261;
-    quotactl 179 60; reboot 169 142; renameat2 316 276; request_key 249 218;
+    inotify_init1 294 26; inotify_rm_watch 255 28; ioctl 16 29; ioperm 173 -; iopl 172 -; ioprio_set 251 30;
+    kexec_file_load 320 294; kexec_load 246 104; keyctl 250 219; kill 62 129; lookup_dcookie 212 18; mknod 133 -;
+    mknodat 259 33; mount 165 40; mq_open 240 180; mq_unlink 241 181; msgctl 71 187; msgget 68 186; msgrcv 70 188;
+    msgsnd 69 189; open 2 -; open_by_handle_at 304 265; openat 257 56; perf_event_open 298 241; pivot_root 155 41;
+    prlimit64 302 261; quotactl 179 60; reboot 169 142; renameat2 316 276; request_key 249 218;
     rt_sigqueueinfo 129 138; rt_tgsigqueueinfo 297 240;
     sched_setaffinity 203 122; sched_setattr 314 274; sched_setparam 142 118; sched_setscheduler 144 119;
     semctl 66 191; semget 64 190; semop 65 193; semtimedop 220 192; setdomainname 171 162; sethostname 170 161;

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 import stat
 
@@ -25,12 +24,12 @@ from toolyard.process.sandbox.watch import identity_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+    from logging import Logger
 
     from toolyard.process.sandbox.folder_events import FolderEvents
     from toolyard.process.sandbox.git.settings import GitSetting
 
 
-log = logging.getLogger("toolyard.sandbox")
 TICK = 0.02
 """By how much the kernel's time of a change may lag behind."""
 CONFIGS = ("config", "config.worktree")
@@ -125,7 +124,7 @@ class NestedRepositories:
     def _say_what_is_passed_over(self) -> None:
         if self._walk.passed_over and not self.passed_over:
             self.passed_over = self._walk.passed_over
-            log.warning("too many folders to look for repositories in %s and others", printable(self.passed_over))
+            log().warning("too many folders to look for repositories in %s and others", printable(self.passed_over))
 
     def _disarm_or_put_aside(self, git: str) -> dict[str, str]:
         """One that cannot be looked over, whatever the reason, must neither stay nor keep the others."""
@@ -133,7 +132,7 @@ class NestedRepositories:
         try:
             return self._disarm(git)
         except Exception:
-            log.exception("a repository cannot be looked over, so it is put aside")
+            log().exception("a repository cannot be looked over, so it is put aside")
             if not is_repository_of_its_own(git):
                 return self._put_aside(os.path.join(git, "HEAD"))
             return self._put_aside(git)
@@ -339,3 +338,10 @@ def settings_text(path: str) -> str:
     data = data_of(path, LONGEST_CONFIG + 1) if stat.S_ISREG(facts.st_mode) else b"\0"
     is_text = b"\0" not in data and len(data) <= LONGEST_CONFIG and bool(data or not facts.st_size)
     return os.fsdecode(data) if is_text else "\0"
+
+
+def log() -> Logger:
+    """Imported when there is something to tell: every start would wait for it."""
+    import logging
+
+    return logging.getLogger("toolyard.sandbox")

@@ -81,26 +81,41 @@ class Proxy:
         self._hosts = hosts
         self._on_decision = on_decision
         self._ask = ask
+        self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._starting: asyncio.Task[None] | None = None
         self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE)
 
     def start(self, listener: socket.socket) -> None:
-        """Serve from now on; takes the socket over."""
-        self._starting = asyncio.get_running_loop().create_task(self._start_server(listener))
+        """Serve from now on; takes the socket over.
+
+        A server is made when the first one connects: asyncio imports all of TLS for it, and most reach nobody.
+        """
+        listener.setblocking(False)
+        self._listener = listener
+        asyncio.get_running_loop().add_reader(listener.fileno(), self._begin_serving)
 
     async def aclose(self) -> None:
         if self._starting:
             await self._starting
         if self._server:
             self._server.close()
+        elif self._listener:
+            asyncio.get_running_loop().remove_reader(self._listener.fileno())
+            self._listener.close()
         for task in list(self._connections):
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
+    def _begin_serving(self) -> None:
+        """Somebody waits to be accepted."""
+        if self._listener:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._listener.fileno())
+            self._starting = loop.create_task(self._start_server(self._listener))
+
     async def _start_server(self, listener: socket.socket) -> None:
-        listener.setblocking(False)
         self._server = await asyncio.start_server(self._accept, sock=listener, limit=MOST_HEADERS)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
