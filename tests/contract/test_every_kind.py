@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from contract.bench import Bench
+from contract.bench import LIMITS, Bench
 from contract.kinds import FLOOD
 from support import PNG, Signpost, is_alive
 from toolyard.core.content import ImagePart
@@ -16,8 +16,6 @@ from toolyard.permissions.verdict import Verdict
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = (2, 4, 8, 16, 32)
-"""Seconds after which a tool that hangs is ended; a loaded machine may need more than a few to start its processes."""
 TWENTY = [f"value-{number}" for number in range(20)]
 
 
