@@ -14,6 +14,9 @@ from toolyard.core.events import CallFinished
 from toolyard.core.tool import ToolCall, ToolResult
 from yard import Yard
 
+LIMITS = (2, 4, 8, 16, 32)
+"""Seconds after which a tool that hangs is ended; a loaded machine may need more than a few to start its processes."""
+
 
 class Bench:
     """One tool of one kind in a folder of its own."""

@@ -19,7 +19,7 @@ from toolyard.core.tool import Failure, ToolResult
 from toy_kind import WITH_TOYS
 from yard import STRING, Yard
 
-Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "log", "where", "draw"]
+Behaviour = Literal["echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "tell", "log", "where", "draw"]
 """What a tool does with its argument `value`, in a folder of the test's own:
 
 echo   prints the value
@@ -31,6 +31,7 @@ crash  is ended by SIGKILL
 leak   prints what is in the file `secret`
 read   reads standard input to its end and prints `rest:` and how many bytes that was, beyond its arguments
 meet   writes the value as a line to the pipe `here`, waits until the file `go` is there, then prints the value
+tell   prints `begun` as a line that can be heard at once, waits until the file `go` is there, then prints the value
 log    appends the value as a line to the file `log`
 where  prints the folder that it works in
 draw   prints the value, and attaches the picture `dot.png`
@@ -75,6 +76,8 @@ class Kind:
     exit_code: int | None = 3
     killed: int | None = 137
     """The exit code of a tool that SIGKILL ended."""
+    too_late: str = "timed out"
+    """What it says of a call past its time."""
     processes: int = 4
     """How many processes one that hangs has."""
     streams: bool = True
@@ -104,6 +107,10 @@ BASH: dict[Behaviour, str] = {
     "read": 'printf "rest:%d" "$(wc -c)"',
     "meet": """
       printf '%s\\n' "$value" >@/here
+      until [ -e @/go ]; do sleep 0.1; done
+      printf %s "$value" """,
+    "tell": """
+      echo begun
       until [ -e @/go ]; do sleep 0.1; done
       printf %s "$value" """,
     "log": 'printf "%s\\n" "$value" >>@/log',
@@ -177,6 +184,10 @@ NODE: dict[Behaviour, str] = {
       fs.writeFileSync("@/here", `${value}\\n`);
       while (!fs.existsSync("@/go")) await new Promise((go) => setTimeout(go, 100));
       context.write(value)""",
+    "tell": """
+      context.write("begun\\n");
+      while (!fs.existsSync("@/go")) await new Promise((go) => setTimeout(go, 100));
+      context.write(value)""",
     "log": "fs.appendFileSync('@/log', `${value}\\n`)",
     "where": "context.write(process.cwd())",
     "draw": "return [value, fs.readFileSync('@/dot.png')]",
@@ -205,6 +216,11 @@ PYTHON: dict[Behaviour, str] = {
     "read": 'return f"rest:{len(sys.stdin.read())}"',
     "meet": """
     say(HERE, value)
+    while not (FOLDER / "go").exists():
+        await asyncio.sleep(0.05)
+    return value""",
+    "tell": """
+    print("begun")
     while not (FOLDER / "go").exists():
         await asyncio.sleep(0.05)
     return value""",
@@ -257,6 +273,10 @@ MCP: dict[Behaviour, str] = {
     "leak": "return text(open('@/secret').read())",
     "meet": """
     open("@/here", "w").write(value + "\\n")
+    while not os.path.exists("@/go"): time.sleep(0.1)
+    return text(value)""",
+    "tell": """
+    call.progress(1, "begun")
     while not os.path.exists("@/go"): time.sleep(0.1)
     return text(value)""",
     "log": "open('@/log', 'a').write(value + '\\n'); return text()",
@@ -339,6 +359,7 @@ KINDS = [
         name="shell_session",
         write=write_shell_session,
         tool="bash",
+        too_late="did not finish within",
         cannot={"side_by_side": "one shell runs one command at a time", "draw": ONLY_PRINTS},
     ),
     Kind(
@@ -359,7 +380,7 @@ KINDS = [
         exit_code=1,
         streams=False,
         cannot={
-            **dict.fromkeys(("hang", "meet", "side_by_side"), "no file makes it wait"),
+            **dict.fromkeys(("hang", "meet", "tell", "side_by_side"), "no file makes it wait"),
             "flood": "of a long file it shows a part, and says how to go on",
             "crash": "what it reads cannot end it",
             "read": "it has no standard input",
@@ -373,7 +394,7 @@ KINDS = [
         id="files_write",
         tool="write",
         cannot=dict.fromkeys(
-            ("echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "side_by_side", "where", "draw"),
+            ("echo", "fail", "hang", "flood", "crash", "leak", "read", "meet", "tell", "side_by_side", "where", "draw"),
             "all that it does is to write what it is given",
         ),
     ),

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 
 import pytest
 
-from contract.bench import Bench
+from contract.bench import LIMITS, Bench
 from contract.kinds import FLOOD
 from support import PNG, Signpost, is_alive
 from toolyard.core.content import ImagePart
 from toolyard.permissions.verdict import Verdict
+from toolyard.runtime.call import PendingCall
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = (2, 4, 8, 16, 32)
-"""Seconds after which a tool that hangs is ended; a loaded machine may need more than a few to start its processes."""
 TWENTY = [f"value-{number}" for number in range(20)]
 
 
@@ -183,6 +183,25 @@ TEXTS = ("größe", "日本語 テスト", "😀👩‍👩‍👧", "e\u0301 co
 async def test_text_arrives_and_comes_back_character_by_character(bench: Bench):
     async with bench.tool("echo") as tool:
         assert [bench.said(await tool(text)) for text in TEXTS] == list(TEXTS)
+
+
+@pytest.mark.ability("echo")
+async def test_nothing_of_a_call_waits_for_the_collector(bench: Bench):
+    async with bench.tool("echo") as tool:
+        await tool()
+        gc.collect()
+        gc.disable()
+        try:
+            await tool()
+            before = calls_in_memory()
+            gc.collect()
+            assert calls_in_memory() == before
+        finally:
+            gc.enable()
+
+
+def calls_in_memory() -> int:
+    return sum(type(one) is PendingCall for one in gc.get_objects())
 
 
 @pytest.mark.ability("echo")

@@ -5,15 +5,18 @@ The calls of one test share an application and a tool, so that a further wire co
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from contract.bench import Bench, Loaded
-from contract.through import WIRES
-from support import PNG
+from contract.bench import LIMITS, Bench, Loaded
+from contract.through import WIRES, Calling
+from support import PNG, Signpost, is_alive, until
 from toolyard.core.tool import ToolResult
 from toolyard.core.wire.content_forms import mcp_content
 from toolyard.permissions.verdict import Verdict
@@ -43,8 +46,8 @@ class Through:
         direct = await self._tool.app.call_tool(self._bench.kind.tool, arguments)
         record = self._new_lines()
         for name, open_wire in WIRES.items():
-            async with open_wire(self._tool.app, self._approver) as call:
-                self.wires[name] = await call(self._bench.kind.tool, arguments)
+            async with open_wire(self._tool.app, self._approver) as wire:
+                self.wires[name] = await wire.begin(self._bench.kind.tool, arguments).answer()
             assert self._new_lines() == record, name
         return direct
 
@@ -145,6 +148,67 @@ async def test_arguments_that_do_not_fit_are_refused(bench: Bench):
     assert bench.yard.log() == []
     for answer in through.wires.values():
         assert what_counts(answer) == told(direct)
+
+
+@asynccontextmanager
+async def begun(bench: Bench, behaviour: Any, wire: str, *, hears: bool, **settings: Any) -> AsyncIterator[Calling]:
+    """A call by one wire that is under way; its server goes on until the block ends."""
+    approver = ClientApprover()
+    async with (
+        bench.tool(behaviour, options={"approver": approver}, **settings) as tool,
+        WIRES[wire](tool.app, approver) as client,
+    ):
+        yield client.begin(bench.kind.tool, tool.written.arguments("the value"), hears=hears)
+
+
+@pytest.mark.parametrize("hears", [False, True], ids=["silent", "hears"])
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.ability("hang")
+async def test_a_call_that_its_client_gives_up_ends_with_all_that_it_started(
+    bench: Bench, here: Signpost, wire: str, hears: bool
+):
+    async with begun(bench, "hang", wire, hears=hears) as call:
+        await asyncio.to_thread(here.wait)
+        await call.give_up()
+        assert await until(lambda: ends(bench, "failure")) == ["cancelled"]
+        assert len(bench.pids()) == bench.kind.processes
+        assert [pid for pid in bench.pids() if is_alive(pid)] == [], "while the server goes on"
+    assert ends(bench, "failure") == ["cancelled"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.ability("hang")
+async def test_a_call_past_its_time_says_so_and_nothing_of_it_goes_on(bench: Bench, here: Signpost, wire: str):
+    for limit in LIMITS:
+        async with begun(bench, "hang", wire, hears=True, limit=limit) as call:
+            answer = await call.answer()
+            pids = bench.pids()
+            assert answer["isError"] is True
+            assert bench.kind.too_late in answer["content"][0]["text"]
+            assert [pid for pid in pids if is_alive(pid)] == [], "while the server goes on"
+        if len(pids) == bench.kind.processes:
+            break
+        (bench.yard.folder / "pids").unlink(missing_ok=True)
+    assert len(pids) == bench.kind.processes
+    assert ends(bench, "timed_out")[-1] is True
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.ability("tell")
+async def test_what_a_tool_prints_is_told_before_its_end(bench: Bench, wire: str):
+    async with begun(bench, "tell", wire, hears=True) as call:
+        await until(lambda: "begun\n" in call.progress() or call.has_answer())
+        assert not call.has_answer(), await call.answer()
+        (bench.yard.folder / "go").touch()
+        answer = await call.answer()
+    assert call.progress().count("begun\n") == 1
+    assert answer["isError"] is False
+    assert "the value" in answer["content"][0]["text"]
+
+
+def ends(bench: Bench, name: str) -> list[Any]:
+    """What the record says of the calls that are over."""
+    return [line[name] for line in bench.yard.audit() if line["event"] == "end"]
 
 
 def without_paths(text: str) -> str:

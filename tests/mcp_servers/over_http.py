@@ -41,8 +41,7 @@ async def leak(value: str, folder: Path) -> str:
 
 async def meet(value: str, folder: Path) -> str:
     say(folder / "here", value)
-    while not (folder / "go").exists():
-        await asyncio.sleep(0.05)
+    await until_told_to_go_on(folder)
     return value
 
 
@@ -52,6 +51,11 @@ async def log(value: str, folder: Path) -> str:
 
 
 BEHAVIOURS: dict[str, Behave] = {"echo": echo, "hang": hang, "flood": flood, "leak": leak, "meet": meet, "log": log}
+
+
+async def until_told_to_go_on(folder: Path) -> None:
+    while not (folder / "go").exists():
+        await asyncio.sleep(0.05)
 
 
 def say(path: Path, text: str) -> None:
@@ -72,6 +76,10 @@ async def call_tool(ctx: Any, params: Any) -> CallToolResult:
         text = TextContent(type="text", text=params.arguments["value"])
         data = b64encode((folder / "dot.png").read_bytes()).decode()
         return CallToolResult(content=[text, ImageContent(type="image", data=data, mime_type="image/png")])
+    if behaviour == "tell":
+        await ctx.session.report_progress(1, message="begun")
+        await until_told_to_go_on(folder)
+        return CallToolResult(content=[TextContent(type="text", text=params.arguments["value"])])
     answer = await BEHAVIOURS[behaviour](params.arguments["value"], folder)
     return CallToolResult(content=[TextContent(type="text", text=answer)])
 

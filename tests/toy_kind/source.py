@@ -43,8 +43,9 @@ class ToyTool:
         )
         outcome = await self._host.children("work").run(request)
         failure = "timeout" if outcome.timed_out else "exit_code" if outcome.exit_code else None
+        complaint = "timed out" if outcome.timed_out else outcome.stderr.text or f"ended with {outcome.exit_code}"
         return ToolResult(
-            text=outcome.stdout.text + (outcome.stderr.text or f"ended with {outcome.exit_code}" if failure else ""),
+            text=outcome.stdout.text + (complaint if failure else ""),
             failure=failure,
             exit_code=outcome.exit_code,
             signal=outcome.signal,

@@ -252,6 +252,7 @@ class PendingCall:
         self._record.end(self.call, self._ready, self._verdict, result, duration)
         if self._events:
             self._events.finished(result, duration)
+        self._ready = None  # its context knows us: left in a circle, every call would wait for Python's collector
         return result
 
     def _crashed(self, error: Exception) -> ToolResult:

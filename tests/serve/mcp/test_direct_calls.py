@@ -240,6 +240,20 @@ async def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order
     assert directly == [True, True, True]
 
 
+async def test_only_the_very_same_head_is_let_in_without_a_look(yard, directly):
+    """The content may be another, and so may all that stands in the head, in which case it is looked at."""
+    wrong = {"Authorization": "Bearer wrong"}
+    async with serving(yard.config(), yard.folder, tools=[add]) as address:
+        answers = await exchange(address.port, call_bytes(1), call_bytes(2), call_bytes(10), answers=3)
+        refused = await exchange(address.port, call_bytes(1), call_bytes(1, **wrong), answers=2)
+        unknown = request({**HEAD, "Content-Length": "2"}, b"{}", first="POST /mcp/nobody HTTP/1.1")
+        elsewhere = await exchange(address.port, call_bytes(1), unknown, answers=2)
+    assert texts(answers) == [(200, 1, "3"), (200, 2, "4"), (200, 10, "12")]
+    assert [status for status, _ in refused] == [200, 401]
+    assert [status for status, _ in elsewhere] == [200, 404]
+    assert directly == [True, True, True, True, False, True, False]
+
+
 async def test_both_ways_take_turns_on_one_connection(yard, directly):
     """A body that follows its refusal is no request, whatever it looks like."""
     other = call_bytes(2, **{"Content-Type": "application/json; charset=utf-8"})

@@ -32,6 +32,8 @@ class BoundedConnection(H11Protocol):
     """What came of a plain call so far, or after the one under way."""
     head: PlainHead | None = None
     """Of the plain call that is coming in."""
+    last_head: tuple[bytes, PlainHead] | None = None
+    """The last that was let in, as it came: most clients send the same again and again."""
     direct: DirectCall | None = None
     """The plain call under way."""
     ends_soon = False
@@ -104,10 +106,15 @@ class BoundedConnection(H11Protocol):
 
     def admitted_head(self, data: bytes) -> PlainHead | None:
         """The head of a plain call that is let in; nothing is waited for of one that is not."""
+        if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
+            return None
+        if self.last_head and data.startswith(self.last_head[0]):
+            return self.last_head[1]  # the same bytes are let in again; whether its agent is there is asked for each
         head = plain_head(data)
         if head is None or not self.guard.admits(head.path, head.headers):
             return None
-        return None if self.limit_concurrency and len(self.connections) >= self.limit_concurrency else head
+        self.last_head = (data[: head.begins], head)
+        return head
 
     def directly_answered(self) -> None:
         self.direct = None

@@ -54,9 +54,12 @@ class Conversations:
         """The conversation of a request without a session id; without cookie and connection, one for it alone."""
         if cookie is not None and cookie in self._open:
             return cookie
-        if connection is None:
-            return os.urandom(16).hex()
-        return self._by_connection.setdefault(connection, os.urandom(16).hex())
+        known = self._by_connection.get(connection) if connection else None
+        if known is None:
+            known = os.urandom(16).hex()
+            if connection is not None:
+                self._by_connection[connection] = known
+        return known
 
     def begin_request(self, id: str, connection: Connection | None, *, is_session: bool) -> OpenConversation:
         """A request of a conversation begins; it goes on with one that is open, or opens it."""
