@@ -133,6 +133,7 @@ def test_the_schema_is_one_and_knows_every_key_with_its_default():
         ({"plugin_policy": {"allow_bash_tools": 1}}, "'plugin_policy.allow_bash_tools' must be true or false, not 1"),
         ({"plugin_policy": {"bash_timeout_seconds": 0}}, "must be a number above 0, not 0"),
         ({"plugin_policy": {"pass_env": ["A", 2]}}, "'plugin_policy.pass_env[1]' must be a string, not 2"),
+        ({"permissions": {"preset": "workspce"}}, "not \"workspce\"; did you mean 'workspace'?"),
         ({"plugin_policy": {"node_package_manager": "bun"}}, 'must be "npm" or "pnpm" or "yarn", not "bun"'),
         ({"limits": {"cpu_seconds": 1.5}}, "'limits.cpu_seconds' must be a whole number, at least 1, not 1.5"),
         ({"mixin_policy": {"max_depth": 101}}, "'mixin_policy.max_depth' must be a whole number from 1 to 100"),

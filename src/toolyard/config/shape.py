@@ -89,6 +89,9 @@ def faults(value: Json, info: inspect.Type, pointer: Pointer) -> Iterator[tuple[
                     yield pointer, f"must be {' or '.join(map(expected, named))}, not {brief(value, 40)}"
         case inspect.LiteralType(), str() if PLACEHOLDER.search(value) and not is_read_early(pointer):
             return  # known when it is replaced; whoever uses it looks again
+        case inspect.LiteralType(values=values), str() if value not in values:
+            near = did_you_mean(value, map(str, values))
+            yield pointer, f"must be {expected(info)}, not {brief(value, 40)}" + (f"; {near}" if near else "")
         case _ if not fits(value, info):
             yield pointer, f"must be {expected(info)}, not {brief(value, 40)}"
 
