@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from small_disk import run_on_small_disk
 from support import CommandLine, need
 from toolyard.kinds import KINDS
 from toolyard.kinds.bash_script.reference import MODES
@@ -109,3 +110,23 @@ def test_what_cannot_be_created_is_refused_with_a_way_out(toolyard: CommandLine,
     assert message in ran.err
     assert hint in ran.err
     assert [file.read_text() for file in toolyard.folder.rglob("*") if file.is_file()] == ["mine"]
+
+
+ON_A_FULL_DISK = """
+from toolyard.authoring.scaffold import create_tool
+from toolyard.core.problems import Problem
+
+fill()
+with open(disk / "filler", "r+b") as filler:
+    filler.truncate(filler.seek(0, 2) - 4096)  # room for a file, and for no more
+found = create_tool(disk / "greet")
+assert isinstance(found, Problem), found
+print(found.message)
+print(sorted(path.name for path in disk.iterdir()))
+"""
+
+
+def test_on_a_full_disk_no_half_a_tool_stays_in_the_way(tmp_path):
+    message, left = run_on_small_disk(tmp_path, ON_A_FULL_DISK).splitlines()
+    assert "No space left" in message
+    assert left == "['filler']"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def create_tool(
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             return cannot_create(f"{path} exists and is not empty", "choose another name")
-        return [write(path, file) for file in author.new_files(name, mode)]
+        return write_all(path, author.new_files(name, mode))
     except OSError as error:
         reason = f"{error.filename or path}: {error.strerror}"
         return cannot_create(f"{path} cannot be written: {reason}", "choose a folder that you may write to")
@@ -63,7 +64,27 @@ def unfit_name(name: str, path: Path) -> Problem:
     return cannot_create(f"'{name}' cannot name a tool", hint)
 
 
-def write(folder: Path, file: NewFile) -> Path:
-    path = folder / file.path
-    make_named(path, file.text.encode(), mode=0o755 if file.executable else 0o644)
-    return path
+def write_all(folder: Path, files: Sequence[NewFile]) -> list[Path]:
+    """Write all of them, or none: half a tool would be in the way of the next try."""
+    made: list[Path] = []
+    try:
+        for file in files:
+            made.append(folder / file.path)
+            make_named(made[-1], file.text.encode(), mode=0o755 if file.executable else 0o644)
+    except FileExistsError:
+        take_back(folder, made[:-1])
+        raise
+    except OSError:
+        take_back(folder, made)
+        raise
+    return made
+
+
+def take_back(folder: Path, made: Sequence[Path]) -> None:
+    """Remove files that were just written, and the folders around them that are empty then."""
+    around = {above for path in made for above in path.parents if above.is_relative_to(folder)}
+    with suppress(OSError):
+        for path in made:
+            path.unlink(missing_ok=True)
+        for above in sorted(around, reverse=True):
+            above.rmdir()
