@@ -28,6 +28,7 @@ from toolyard.process.process_tree import (
     pid_of_handle,
     signal_all,
 )
+from toolyard.process.sandbox.backends.mount_table import are_as_meant
 from toolyard.process.waiting import Deadlines, Promise
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ class KeeperProcess:
         if self.confinement:
             self._enter(self.confinement)
         loop.add_reader(self._channel.fileno(), self._receive)
+
+    def sees_what_was_meant(self) -> bool:
+        """Whether nobody led the mounts of its sandbox elsewhere while they were made."""
+        return self.confinement is None or are_as_meant(self.pid, self.confinement.prefix)
 
     def send(self, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         """Send a message, now or as soon as the keeper takes more; the descriptors that go with it are closed."""

@@ -259,7 +259,7 @@ class KeeperLink:
                     raise
                 self.sandbox.rule_out(keeper.confinement.backend, str(error))
             else:
-                if self.sandbox and not self.sandbox.has_all_guards():
+                if self.sandbox and not (keeper.sees_what_was_meant() and self.sandbox.has_all_guards()):
                     tries += 1
                     self._build_anew(keeper, self.sandbox, is_last=tries == MOST_TRIES)
                     continue
@@ -272,7 +272,7 @@ class KeeperLink:
                 return keeper
 
     def _build_anew(self, keeper: KeeperProcess, sandbox: Sandbox, *, is_last: bool) -> None:
-        """Something that is to be guarded was replaced before the guard watched it: no mount is on what is there."""
+        """Something was replaced before the guard watched it, or while it was mounted: no mount is on what is there."""
         keeper.close()
         keeper.kill()
         close_all(keeper.supervision)
