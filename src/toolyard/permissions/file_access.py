@@ -59,6 +59,7 @@ MOST_MATCHES = 1000
 PLAIN_OPTION = re.compile(r"-[^-]?|--[^=]*=?")
 """An option with no value in the same word."""
 COPIES = names("cp gcp")
+MOVES_LINKS = COPIES | names("mv gmv")
 MOST_FOLLOWED = 10_000
 """How many files are looked at to see whether a link among them leads out of the workspace."""
 
@@ -347,6 +348,8 @@ class FileAccess:
         given = self._operands(words) or any_operands(words)
         if words[0].value in COPIES and given.follows and (why := self._why_copies(given.paths)):
             return why
+        if words[0].value in MOVES_LINKS and (why := self._why_moves(sources_of(words, given.paths))):
+            return why
         for path in given.paths:
             if path.role != "write" or self._folder.is_own(path.text):
                 continue
@@ -364,8 +367,53 @@ class FileAccess:
                 return f"'{obeyed.name}' in '{path.shown}' changes what later commands do"
         return None
 
+    def _why_moves(self, sources: Sequence[Operand]) -> str | None:
+        """Why a link that is moved or copied may lead elsewhere from its new place.
+
+        What else is in the line is judged by the files as they lie there before, and there is nothing at that place.
+        """
+        for path in sources:
+            if any(self._changes_by_moving(top) for top in self._now_at(path)):
+                return f"a link in '{path.shown}' may lead out of the workspace from another place"
+        return None
+
+    def _changes_by_moving(self, top: str) -> bool:
+        """Whether something is or holds a link that leads elsewhere then, or too many files to see that."""
+        entries = list(islice(entries_below(top), MOST_FOLLOWED))
+        links = [entry.path for entry in entries if entry.is_symlink()]
+        is_alike = all(self._leads_same(link, top) for link in links)
+        return os.path.islink(top) or len(entries) == MOST_FOLLOWED or not is_alike
+
+    def _now_at(self, path: Operand) -> Iterator[str]:
+        """What is there now of the files that an operand may mean."""
+        texts = [text + path.text.removeprefix(path.word.text) for text in path.word.texts] or [path.text]
+        for folder in self._folder.folders:
+            for text in texts:
+                is_glob = path.word.value is None and glob.has_magic(text)
+                pattern = join(glob.escape(folder), text)
+                yield from islice(glob.iglob(pattern), MOST_MATCHES) if is_glob else (join(folder, text),)
+
+    def _leads_same(self, link: str, top: str) -> bool:
+        """Whether a link leads into the workspace, wherever that is moved which it is a part of."""
+        try:
+            target = os.readlink(link)
+        except OSError:
+            return False
+        if os.path.isabs(target):
+            return self._folder.contains(target)
+        led = os.path.normpath(join(os.path.dirname(link), target))
+        return is_inside(led, os.path.normpath(top)) and self._folder.contains(link)
+
     def _rule(self, decision: Decision, access: Access, path: str) -> Rule | None:
         return self._book.file(decision, access, path, self._folder.workspace, self._tool)
+
+
+def sources_of(words: Sequence[Word], paths: Sequence[Operand]) -> Sequence[Operand]:
+    """What is copied or moved, of all that such a command names."""
+    if any(path.role == "read" for path in paths):
+        return [path for path in paths if path.role == "read"]
+    has_target = any((word.value or word.prefix).startswith(("-t", "--t")) for word in words)
+    return paths[1:] if has_target else paths[:-1]
 
 
 def says_something(path: str) -> bool:
