@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolyard.files.inside import is_inside
@@ -45,7 +46,11 @@ def are_as_meant(pid: int, prefix: Sequence[str]) -> bool:
     meant = dict(places_in(prefix))
     if not top.keys() - usual <= meant.keys() | {place for place in top if is_below(place, MADE_BY_BUBBLEWRAP)}:
         return False
-    return all(place in top and is_of(top[place], source, outside) for place, source in meant.items())
+    writable = [source for option, source in pairwise(prefix) if option == "--bind"]
+    return all(
+        place in top and (source is None or is_of(top[place], as_mounted(source, writable), outside))
+        for place, source in meant.items()
+    )
 
 
 def places_in(prefix: Sequence[str]) -> Iterable[tuple[str, str | None]]:
@@ -61,10 +66,13 @@ def places_in(prefix: Sequence[str]) -> Iterable[tuple[str, str | None]]:
         at += 1 + count
 
 
-def is_of(mount: Mount, source: str | None, outside: Sequence[Mount]) -> bool:
+def as_mounted(source: str, writable: Sequence[str]) -> str:
+    """What a path means to bubblewrap; a link that a tool may have made must have been none."""
+    return source if is_below(source, writable) else os.path.realpath(source)
+
+
+def is_of(mount: Mount, source: str, outside: Sequence[Mount]) -> bool:
     """Whether a mount is of the file or folder that has this path outside."""
-    if source is None:
-        return True
     around = max((one for one in outside if is_inside(source, one.place)), key=lambda one: len(one.place), default=None)
     if around is None:  # we are in a folder that is no mount, and the table says nothing of it
         return True
