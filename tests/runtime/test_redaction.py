@@ -17,9 +17,9 @@ from toolyard.runtime.redaction import Redactor
 REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*"})
 
 
-def streamed(pieces: list[str]) -> str:
+def streamed(pieces: list[str], redactor: Redactor = REDACTOR) -> str:
     heard: list[str] = []
-    stream = REDACTOR.stream(heard.append)
+    stream = redactor.stream(heard.append)
     for piece in pieces:
         stream.feed(piece)
     stream.finish()
@@ -50,6 +50,38 @@ def test_without_secrets_nothing_is_touched():
 @given(st.lists(st.text(alphabet="abcdz.* ", max_size=6), max_size=12))
 def test_in_pieces_it_is_the_same_as_in_one(pieces):
     assert streamed(pieces) == REDACTOR.redact("".join(pieces))
+
+
+@pytest.mark.parametrize(
+    ("secrets", "pieces"),
+    [
+        (["s7Qx9-Lm42s"], ["s7Qx9-Lm42s", "\n"]),  # its end is its beginning
+        (["abcXXabc"], ["abcXXabc", "XXabc"]),
+        (["first-one", "e-second"], ["first-one", " "]),  # its end is the beginning of another
+        (["first-one", "e-second"], ["first-on", "e", "-second"]),
+        (["aaaa"], ["aaa", "aaaaa", "a"]),
+        (["abcd", "abcdefgh", "defghi"], ["abcdef", "g", "hi"]),
+    ],
+)
+def test_a_secret_whose_end_may_begin_another_does_not_go_out_in_two_pieces(secrets, pieces):
+    redactor = Redactor({f"KEY_{number}": secret for number, secret in enumerate(secrets)})
+    said = streamed(pieces, redactor)
+    assert said == redactor.redact("".join(pieces))
+    assert not any(secret in said for secret in secrets)
+
+
+@given(st.data())
+def test_whatever_the_secrets_and_the_pieces_what_goes_out_is_the_redacted_whole(data):
+    # Few letters, so that secrets overlap each other and themselves; none that a mark has in it.
+    secrets = data.draw(st.lists(st.text("xyz", min_size=2, max_size=9), min_size=1, max_size=5))
+    redactor = Redactor({f"KEY_{number}": secret for number, secret in enumerate(secrets)})
+    part = st.one_of(st.sampled_from(secrets), st.text("xyz ", max_size=5))
+    whole = "".join(data.draw(st.lists(part, max_size=12)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    said = streamed(pieces, redactor)
+    assert said == redactor.redact(whole)
+    assert not any(secret in said for secret in secrets)
 
 
 @given(st.text(alphabet="xyz", min_size=1))

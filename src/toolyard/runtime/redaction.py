@@ -161,14 +161,45 @@ class Redactor:
         """Redact a text that comes in pieces."""
         return StreamRedactor(self, emit)
 
-    def held_back(self, text: str) -> int:
-        """How many characters at the end may be the beginning of a secret."""
-        longest = len(self._values[0]) - 1 if self._values else 0
-        for size in range(min(longest, len(text)), 0, -1):
-            end = text[-size:]
-            if any(len(value) > size and value.startswith(end) for value in self._values):
-                return size
-        return 0
+    def settled(self, text: str) -> tuple[str, str]:
+        """What of a text is sure, whatever comes after it, without secrets; and its end, of which that is not sure.
+
+        A whole secret is settled before its end is taken for the beginning of another, or of itself once more.
+        """
+        if self._pattern is None:
+            return text, ""
+        beginnings = self._beginnings(text)
+        open_from = next(beginnings, len(text))
+        parts: list[str] = []
+        done = 0
+        for found in self._pattern.finditer(text):
+            if found.start() >= open_from:  # a longer one may begin before it, or where it does
+                break
+            parts += (text[done : found.start()], mark(self._names[found[0]]))
+            done = found.end()
+            while open_from < done:
+                open_from = next(beginnings, len(text))
+        parts.append(text[done:open_from])
+        return "".join(parts), text[open_from:]
+
+    @cached_property
+    def _by_first(self) -> dict[str, list[str]]:
+        """The secrets by their first characters, the only places where one can begin."""
+        found: dict[str, list[str]] = {}
+        for value in self._values:
+            found.setdefault(value[0], []).append(value)
+        return found
+
+    @cached_property
+    def _firsts(self) -> re.Pattern[str]:
+        return re.compile("[" + "".join(map(re.escape, self._by_first)) + "]")
+
+    def _beginnings(self, text: str) -> Iterator[int]:
+        """From where on the rest of a text is the beginning of a secret, but not all of it; first places first."""
+        for first in self._firsts.finditer(text, max(0, len(text) - len(self._values[0]) + 1)):
+            rest = text[first.start() :]
+            if any(len(value) > len(rest) and value.startswith(rest) for value in self._by_first[first[0]]):
+                yield first.start()
 
 
 def as_bytes(value: str) -> bytes:
@@ -209,19 +240,17 @@ class StreamRedactor:
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        text = self._rest + text
-        held = self._redactor.held_back(text)
-        ready, self._rest = (text[:-held], text[-held:]) if held else (text, "")
+        ready, self._rest = self._redactor.settled(self._rest + text)
         self._pass(ready)
 
     def finish(self) -> None:
-        """Nothing more comes: what was held back was no secret."""
+        """Nothing more comes: what was held back is all that there is."""
         rest, self._rest = self._rest, ""
-        self._pass(rest)
+        self._pass(self._redactor.redact(rest))
 
     def _pass(self, text: str) -> None:
         if text:
-            self._emit(self._redactor.redact(text))
+            self._emit(text)
 
 
 def rewrite(path: Path, pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
