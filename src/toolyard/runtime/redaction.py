@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 LEAST_LEFT = 4
 """Fewer characters of a secret give nothing away, and would be found in any text."""
 PIECE = 1 << 20
+CUT = late_pattern(r"\n\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n]*)? \.\.\.\]\n")
+"""The line that stands in the place of what was left out of a text."""
 CUTS = late_pattern(
     r"(\n)\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n]*)? \.\.\.\](?=\n)"
     r"|(\\n)\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n\\]*)? \.\.\.\](?=\\n)"  # the same inside of JSON
     r"| \[\d+ characters more\]|…(?=\n|\Z)"
 )
-"""What stands in the place of what was left out; of a line, its end is left to what may be the next such line."""
+"""Every kind of cut; the end of a line that tells of one is left to what may be the next such line."""
 AFTER_A_CUT_TEXT = "\"'}] \n"
 """What may stand behind the end of a text that was cut before it became part of another."""
 AFTER_SCHEME = late_pattern(r"(?i:Authorization:\s*)?[A-Za-z][A-Za-z0-9_-]{1,30}:?[ \t]+(\S+)")
