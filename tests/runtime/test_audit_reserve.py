@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
+
+import pytest
 
 from small_disk import run_on_small_disk
 
@@ -92,14 +95,15 @@ def test_where_nothing_may_run_unrecorded_calls_stop_while_there_is_room_for_the
     script = """
 audit.close()
 audit = new("stop")
-started = 0
+for number in range(30): audit.write({**line, "event": "start", "call_id": str(number)})
+started = 30
 try:
     for _ in range(400):
         audit.write({**line, "event": "start"})
         started += 1
 except AuditUnavailable as error:
     why = str(error)
-for _ in range(20): audit.write(line)
+for number in range(30): audit.write({**line, "call_id": str(number)})
 try:
     new("stop").write({**line, "event": "start"})
     why = "another one started"
@@ -109,5 +113,145 @@ show(started=started, why=why)
 """
     found = run(tmp_path, script)
     assert found["why"] == "the audit log cannot be written: the disk is full"
-    assert 100 < found["started"] < 200
-    assert found["lines"] >= found["started"] + 21
+    assert 100 < found["started"] < 300
+    assert found["lines"] == 1 + found["started"] + 30
+
+
+MODEL = """
+def start(id, **more):
+    audit.write({"event": "start", "session": "s", "call_id": id, "tool": "shell", **more})
+
+def end(id, **more):
+    audit.write({"event": "end", "session": "s", "call_id": id, "tool": "shell", "failure": None, **more})
+
+def deny(number, size):
+    try:
+        end(f"denied{number}", failure="denied", reason="r" * size, command=f"curl {number} " + "x" * size)
+    except AuditUnavailable:
+        pass
+
+def use_up_by_denied():
+    sizes = (120_000, 120_000, 60_000, 60_000, 30_000, 15_000, 8000, 4000, 2000, 1000, 500, 250, 100, 50, 0)
+    for number in range(15):
+        for size in sizes:
+            deny(number, size)
+
+def ended():
+    return {record.get("call_id") for record in records() if record["event"] == "end"}
+
+def begin(count, command="sleep 5"):
+    (disk / "filler").unlink()
+    for number in range(count):
+        start(f"runs{number}", command=command)
+    fill()
+
+def ends_lost(count, command="sleep 5"):
+    for number in range(count):
+        try:
+            end(f"runs{number}", command=command)
+        except AuditUnavailable:
+            pass
+    return len({f"runs{number}" for number in range(count)} - ended())
+
+"""
+
+
+@pytest.mark.parametrize("on_failure", ["continue", "stop"])
+@pytest.mark.parametrize(("count", "command"), [(40, "sleep 5"), (400, "sleep 5"), (40, "sleep 5; " + "y" * 20_000)])
+def test_denied_calls_of_any_length_do_not_use_up_the_room_for_the_ends_of_what_runs(
+    tmp_path, on_failure, count, command
+):
+    script = f"""
+audit = new("{on_failure}")
+begin({count}, "{command}")
+use_up_by_denied()
+lost = ends_lost({count}, "{command}")
+show(lost=lost)
+"""
+    found = run(tmp_path, MODEL + script)
+    assert (found["lost"], found["broken"]) == (0, "None")
+
+
+def test_a_long_line_just_before_the_disk_is_known_to_be_full_does_not_use_the_room_up(tmp_path):
+    script = """
+(disk / "filler").unlink()
+start("runs", command="sleep 5")
+fill()
+deny(0, 200_000)
+denied = records()[-1]
+show(denied=denied, shown=len(denied["command"]), lost=[end("runs"), "runs" not in ended()][1])
+"""
+    found = run(tmp_path, MODEL + script)
+    assert found["lost"] is False
+    assert found["denied"]["command"].startswith("curl 0 xxx")
+    assert found["shown"] == 300
+    assert found["denied"]["cut"]["command"]["length"] == 200_007
+    assert found["denied"]["cut"]["command"]["sha256"] == sha256(b"curl 0 " + b"x" * 200_000).hexdigest()
+    assert "cut" in found["denied"]
+    assert len(found["denied"]["reason"]) == 300
+
+
+def test_while_there_is_room_lines_are_written_whole_also_after_it_was_short(tmp_path):
+    script = """
+deny(0, 50_000)
+(disk / "filler").unlink()
+deny(1, 5000)
+show(cut=["cut" in record for record in records()[-2:]])
+"""
+    assert run(tmp_path, MODEL + script)["cut"] == [True, False]
+
+
+def test_commands_that_run_where_the_model_fills_the_log_are_on_record_as_long_as_short_lines_fit(tmp_path):
+    script = """
+for number, size in enumerate((120_000, 120_000, 60_000, 60_000, 30_000, 15_000, 8000, 4000, 2000, 1000, 500, 250)):
+    deny(number, size)
+for number in range(30):
+    command = f"echo UNRECORDED-{number}-" + "z" * 300
+    start(f"late{number}", command=command)
+    end(f"late{number}", command=command)
+on_record = [record["command"] for record in records() if record.get("call_id", "").startswith("late")]
+show(missing=[n for n in range(30) if not any(f"UNRECORDED-{n}-" in command for command in on_record)])
+"""
+    found = run(tmp_path, MODEL + script)
+    assert (found["missing"], found["gaps"]) == ([], 0)
+
+
+def test_what_ran_unrecorded_is_counted_by_call_in_one_line_that_the_check_names(tmp_path):
+    script = """
+begin(3)
+number = 0
+while not audit.trouble:
+    start(f"used{number}")
+    number += 1
+before = len(records())
+for number in range(50):
+    start(f"late{number}", command="echo")
+    end(f"late{number}", command="echo")
+for number in range(30):
+    deny(number, 5)
+lost = ends_lost(3)
+quiet = len(records()) - before
+(disk / "filler").unlink()
+audit.write(line)
+(gap,) = [record for record in records() if record["event"] == "gap"]
+named = [str(gap) for gap in check_log(folder).gaps]
+show(lost=lost, quiet=quiet, calls=gap["calls"], missing=gap["lines"], named=named)
+"""
+    found = run(tmp_path, MODEL + script)
+    assert found["lost"] == 0
+    assert found["quiet"] == 3, "no gap is told in the room for ends"
+    assert (found["calls"], found["missing"]) == (1 + 50 + 30, 1 + 100 + 30)
+    assert "131 lines of 81 calls could not be written: the disk is full" in found["named"][0]
+
+
+def test_a_log_that_is_closed_on_a_full_disk_tells_of_its_gap_in_what_room_is_left(tmp_path):
+    script = """
+number = 0
+while not audit.trouble:
+    start(f"used{number}")
+    number += 1
+audit.close()
+show(last=records()[-1])
+"""
+    found = run(tmp_path, MODEL + script)
+    assert (found["last"]["event"], found["last"]["calls"]) == ("gap", 1)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from support import PNG
 from toolyard.core.content import FilePart, ImagePart, LinkPart, TextPart
-from toolyard.core.tool import ToolResult
-from toolyard.runtime.redaction import Redactor
+from toolyard.core.tool import ToolResult, Truncation
+from toolyard.runtime.call_steps.results import limited, redacted
+from toolyard.runtime.redaction import LEAST_LEFT, Redactor
 
 REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*"})
 
 
-def streamed(pieces: list[str]) -> str:
+def streamed(pieces: list[str], redactor: Redactor = REDACTOR) -> str:
     heard: list[str] = []
-    stream = REDACTOR.stream(heard.append)
+    stream = redactor.stream(heard.append)
     for piece in pieces:
         stream.feed(piece)
     stream.finish()
@@ -52,6 +56,38 @@ def test_in_pieces_it_is_the_same_as_in_one(pieces):
     assert streamed(pieces) == REDACTOR.redact("".join(pieces))
 
 
+@pytest.mark.parametrize(
+    ("secrets", "pieces"),
+    [
+        (["s7Qx9-Lm42s"], ["s7Qx9-Lm42s", "\n"]),  # its end is its beginning
+        (["abcXXabc"], ["abcXXabc", "XXabc"]),
+        (["first-one", "e-second"], ["first-one", " "]),  # its end is the beginning of another
+        (["first-one", "e-second"], ["first-on", "e", "-second"]),
+        (["aaaa"], ["aaa", "aaaaa", "a"]),
+        (["abcd", "abcdefgh", "defghi"], ["abcdef", "g", "hi"]),
+    ],
+)
+def test_a_secret_whose_end_may_begin_another_does_not_go_out_in_two_pieces(secrets, pieces):
+    redactor = Redactor({f"KEY_{number}": secret for number, secret in enumerate(secrets)})
+    said = streamed(pieces, redactor)
+    assert said == redactor.redact("".join(pieces))
+    assert not any(secret in said for secret in secrets)
+
+
+@given(st.data())
+def test_whatever_the_secrets_and_the_pieces_what_goes_out_is_the_redacted_whole(data):
+    # Few letters, so that secrets overlap each other and themselves; none that a mark has in it.
+    secrets = data.draw(st.lists(st.text("xyz", min_size=2, max_size=9), min_size=1, max_size=5))
+    redactor = Redactor({f"KEY_{number}": secret for number, secret in enumerate(secrets)})
+    part = st.one_of(st.sampled_from(secrets), st.text("xyz ", max_size=5))
+    whole = "".join(data.draw(st.lists(part, max_size=12)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    said = streamed(pieces, redactor)
+    assert said == redactor.redact(whole)
+    assert not any(secret in said for secret in secrets)
+
+
 @given(st.text(alphabet="xyz", min_size=1))
 def test_what_cannot_be_a_secret_is_passed_on_at_once(text):
     heard: list[str] = []
@@ -76,11 +112,78 @@ CUT = "\n[... 12 bytes, 0 lines left out ...]\n"
         (f"x{CUT}bcdefghijkl", f"x{CUT}[redacted KEY]"),
         (f"x abc{CUT}jkl y", f"x abc{CUT}jkl y"),
         (f"abcdefghijkl{CUT}abcdef", f"[redacted KEY]{CUT}abcdef"),
+        (f"x{CUT[:-1]}{CUT}fghijkl", f"x{CUT[:-1]}{CUT}[redacted KEY]"),  # a line of a cut that a tool printed
+        ("x abcdefghij [9 characters more]\ny", "x [redacted KEY] [9 characters more]\ny"),
+        ("x abcdefghij…", "x [redacted KEY]…"),
         ("x abcdef", "x abcdef"),
     ],
 )
 def test_where_the_middle_was_left_out_no_half_of_a_secret_is_left(text, clean):
     assert LONG.redact_cut(text) == clean
+
+
+@pytest.mark.parametrize("cut", [CUT, json.dumps(CUT)[1:-1]])
+def test_no_field_of_a_result_has_half_of_a_secret_where_something_was_left_out(cut):
+    said = f"x abcdefghijk{cut}bcdefghijkl y"
+    result = ToolResult(
+        text=said,
+        truncated=Truncation(omitted_bytes=12, omitted_lines=0),
+        data={"stdout": said, "partialStdout": [said], "context": {"stdout": said}},
+        attachments=(TextPart(text=said),),
+        original={"content": [{"text": said}]},
+    )
+    for given_result in (result, replace(result, truncated=None)):  # not every kind says so where it failed
+        clean = LONG.redact_result(given_result)
+        assert clean.text == f"x [redacted KEY]{cut}[redacted KEY] y"
+        assert clean.data == {"stdout": clean.text, "partialStdout": [clean.text], "context": {"stdout": clean.text}}
+        assert clean.attachments == (TextPart(text=clean.text),)
+        assert "cdefg" not in repr(clean)
+
+
+def test_a_text_that_was_cut_without_a_word_has_no_half_of_a_secret_at_its_end():
+    cut = ToolResult(text='{"error": "x abcdefghijk"}', truncated=Truncation(omitted_bytes=12, omitted_lines=0))
+    assert LONG.redact_result(cut).text == '{"error": "x [redacted KEY]"}'
+    assert LONG.redact_result(replace(cut, truncated=None)).text == cut.text
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text"),
+    [
+        (["zabcd-and-much-more-of-it", "0123456789-zabcd-9"], f"0123456789-zabcd{CUT}"),  # the longer piece counts
+        (["abc", "abcXdefghijk"], f"abcXdefghij{CUT}"),  # one that begins with another
+        (["abcdQQQQabcd"], f"abcdQQQQabcd{CUT}abcdQQQQabcd"),  # a whole one whose end is its beginning
+        (["much-more-of-it-abcdz", "9-abcdz-0123456789"], f"{CUT}abcdz-0123456789"),
+        (["12345678-ab", "ab-87654321"], f"12345678-ab-8765432{CUT}"),
+    ],
+)
+def test_at_a_cut_all_goes_that_belongs_to_any_secret(secrets, text):
+    redactor = Redactor({}, *zip("AB", secrets, strict=False))
+    clean = redactor.redact_cut(text).replace(CUT, "")
+    assert set(clean.replace("[redacted A]", "").replace("[redacted B]", "")) == set()
+
+
+@given(st.data())
+def test_wherever_a_text_is_cut_no_large_piece_of_a_secret_is_left(data):
+    # Each letter of the secrets is its own, so that whatever of them is left can be seen.
+    secrets = ["abcdefghijklmnop", "ABCDEFGHIJKLMNOPQRSTUVWX", "0123456789"]
+    redactor = Redactor({}, *zip("äöü", secrets, strict=True))
+    words = data.draw(st.lists(st.sampled_from([*secrets, "~~", "~", " "]), min_size=1, max_size=8))
+    text = "".join(words)
+    head = data.draw(st.integers(0, len(text)))
+    tail = data.draw(st.integers(head, len(text)))
+    left = redactor.redact_cut(f"{text[:head]}{CUT}{text[tail:]}").replace(CUT, "|")
+    for mark in "äöü":
+        left = left.replace(f"[redacted {mark}]", "|")
+    assert max(map(len, re.findall(r"[a-zA-Z0-9]+", left)), default=0) < LEAST_LEFT
+
+
+def test_a_second_cut_through_the_line_of_the_first_shows_no_half_of_a_secret():
+    first = f"{'x' * 480}abcdefghijk{CUT}{'y' * 2000}"
+    settings = SimpleNamespace(output_limit=492, reads_on=False)  # its cut is 11 characters into the line
+    result = ToolResult(text=first, truncated=Truncation(omitted_bytes=12, omitted_lines=0))
+    text = redacted(limited(result, settings, LONG), None, LONG).text
+    assert "cdefg" not in text
+    assert len(text) < 1200
 
 
 @given(st.lists(st.sampled_from(["abcabcd", "abc", "zz.*", "x", "ab", "z"]), max_size=30), st.integers(1, 9))

@@ -131,7 +131,7 @@ class Deadlines:
 
     def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
         self._fires_at, now = math.inf, time.monotonic()
-        for number, (due, wake) in list(self._wakes.items()):
+        for number, (due, wake) in sorted(self._wakes.items(), key=lambda one: one[1][0]):
             if due <= now:
                 del self._wakes[number]
                 wake()

@@ -91,7 +91,7 @@ class PendingCall:
             result = await run_tool(ready, self._services)
             if self._events:
                 self._events.output_ended()
-            return self._finish(limited(result, self._settings))
+            return self._finish(limited(result, self._settings, self._services.redactor))
         except CallEnded as ended:
             return self._finish(ended.result)
         except NoSandbox as error:  # which is known only now, as on a full disk
@@ -113,7 +113,7 @@ class PendingCall:
 
     def cancel(self, error: asyncio.CancelledError | None = None) -> ToolResult:
         """End the call as cancelled, with what it had printed, unless it has ended already."""
-        return self.result or self._finish(limited(cancelled_result(error), self._settings))
+        return self.result or self._finish(limited(cancelled_result(error), self._settings, self._services.redactor))
 
     async def _get_permission(self) -> None:
         """Until the call may run or ends here; a person may change it instead, and it is looked at anew."""

@@ -29,8 +29,16 @@ if TYPE_CHECKING:
 LEAST_LEFT = 4
 """Fewer characters of a secret give nothing away, and would be found in any text."""
 PIECE = 1 << 20
-CUT = late_pattern(r"(\n\[\.\.\. \d+ bytes, [^\n]* left out[^\n]*\.\.\.\]\n)")
-"""The line that stands in the place of what was left out."""
+CUT = late_pattern(r"\n\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n]*)? \.\.\.\]\n")
+"""The line that stands in the place of what was left out of a text."""
+CUTS = late_pattern(
+    r"(\n)\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n]*)? \.\.\.\](?=\n)"
+    r"|(\\n)\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n\\]*)? \.\.\.\](?=\\n)"  # the same inside of JSON
+    r"| \[\d+ characters more\]|…(?=\n|\Z)"
+)
+"""Every kind of cut; the end of a line that tells of one is left to what may be the next such line."""
+AFTER_A_CUT_TEXT = "\"'}] \n"
+"""What may stand behind the end of a text that was cut before it became part of another."""
 AFTER_SCHEME = late_pattern(r"(?i:Authorization:\s*)?[A-Za-z][A-Za-z0-9_-]{1,30}:?[ \t]+(\S+)")
 """A credential as HTTP has it, behind the name of its kind."""
 LONG_LINE = late_pattern(r"\S{24,}")
@@ -78,23 +86,23 @@ class Redactor:
         """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
         if result.truncated and result.truncated.kept_at:
             self.redact_file(result.truncated.kept_at)
-        text = self.redact_cut(result.text) if result.truncated else self.redact(result.text)
+        text = self.redact_cut(result.text, at_end=result.truncated is not None)
         attachments = tuple(map(self.redact_part, result.attachments))
         # Bytes in it cannot be redacted, so that it goes where something of that was found.
         original = result.original if attachments == result.attachments else None
         return replace(
             result,
             text=text,
-            data=result.data and self.redact_all(result.data),
+            data=result.data and self.redact_all(result.data, self.redact_cut),
             attachments=attachments,
-            original=original and self.redact_all(original),
+            original=original and self.redact_all(original, self.redact_cut),
         )
 
     def redact_part(self, part: Part) -> Part:
         """A part without secrets; of bytes that have one in them, only their name is left, since they cannot be cut."""
         match part:
             case TextPart():
-                return replace(part, text=self.redact(part.text))
+                return replace(part, text=self.redact_cut(part.text))
             case LinkPart():
                 return replace(part, uri=self.redact(part.uri), name=self.redact(part.name))
             case ImagePart() | AudioPart() | FilePart():
@@ -104,26 +112,69 @@ class Redactor:
                     return TextPart(text=self.redact(left_out(part, why)))
                 return replace(part, name=self.redact(part.name)) if isinstance(part, FilePart) else part
 
-    def redact_all(self, value: Json) -> Json:
+    def redact_all(self, value: Json, redact: Callable[[str], str] | None = None) -> Json:
         """Redact a JSON value, however deep the secrets are in it."""
+        redact = redact or self.redact
         match value:
             case str():
-                return self.redact(value)
+                return redact(value)
             case Mapping():
-                return {self.redact(str(name)): self.redact_all(item) for name, item in value.items()}
+                return {redact(str(name)): self.redact_all(item, redact) for name, item in value.items()}
             case list() | tuple():
-                return [self.redact_all(item) for item in value]
+                return [self.redact_all(item, redact) for item in value]
         return value
 
-    def redact_cut(self, text: str) -> str:
-        """Redact a text whose middle was left out: also what is left of a secret at the cut."""
+    def redact_cut(self, text: str, *, at_end: bool = False) -> str:
+        """Redact a text of which something may be left out: also what is left of a secret at a cut.
+
+        A text that was cut `at_end` need not say so.
+        """
         if self._pattern is None:
             return text
-        parts = CUT.split(self.redact(text))  # every second one is the line of a cut
-        for index in range(0, len(parts) - 2, 2):
-            parts[index] = self._without_end(parts[index])
-            parts[index + 2] = self._without_start(parts[index + 2])
-        return "".join(parts)
+        if not at_end and not may_have_cuts(text):
+            return self.redact(text)
+        parts: list[str] = []
+        done, is_after_cut = 0, False
+        for cut in CUTS.finditer(text):
+            line_end = cut[cut.lastindex] if cut.lastindex else ""
+            end = cut.end() + len(line_end)
+            parts.append(self._redact_between(text[done : cut.start()], start=is_after_cut, end=True))
+            parts.append(self.redact(text[max(done, cut.start()) : end]))
+            done, is_after_cut = end, bool(line_end)
+        if at_end and not done:
+            bare = text.rstrip(AFTER_A_CUT_TEXT)
+            return self._redact_between(bare, end=True) + text[len(bare) :]
+        return "".join((*parts, self._redact_between(text[done:], start=is_after_cut)))
+
+    def _redact_between(self, text: str, *, start: bool = False, end: bool = False) -> str:
+        """Redact what stands between two cuts; all that belongs to any secret goes, also where they overlap."""
+        if self._pattern is None or not (start or end):
+            return self.redact(text)
+        spans = [(*found.span(), found[0]) for found in self._pattern.finditer(text)]
+        spans += self._rest_at_start(text) if start else ()
+        spans += self._beginning_at_end(text) if end else ()
+        parts: list[str] = []
+        done = 0
+        for first, last, value in sorted(spans):
+            if last > done:
+                parts += (text[done:first], mark(self._names[value]))
+                done = last
+        return "".join((*parts, text[done:]))
+
+    def _beginning_at_end(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The longest end of a text that is the beginning of a secret."""
+        found = next(self._beginnings(text), None)
+        if found and len(text) - found[0] >= LEAST_LEFT:
+            yield found[0], len(text), found[1]
+
+    def _rest_at_start(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The longest start of a text that is the end of a secret."""
+        longest = (0, "")
+        for value in self._values:
+            sizes = range(min(len(value) - 1, len(text)), max(longest[0], LEAST_LEFT - 1), -1)
+            longest = next(((size, value) for size in sizes if text.startswith(value[-size:])), longest)
+        if longest[0]:
+            yield 0, *longest
 
     def redact_file(self, path: Path) -> None:
         """Redact a file that may be larger than memory; one that cannot be redacted is removed."""
@@ -141,34 +192,56 @@ class Redactor:
     def _mark_of(self, found: re.Match[bytes]) -> bytes:
         return mark(self._names[found[0].decode("utf-8", "surrogateescape")]).encode()
 
-    def _without_end(self, part: str) -> str:
-        """Cut off the beginning of a secret at the end of a text."""
-        for value in self._values:
-            for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
-                if part.endswith(value[:size]):
-                    return part[:-size] + mark(self._names[value])
-        return part
-
-    def _without_start(self, part: str) -> str:
-        """Cut off the end of a secret at the start of a text."""
-        for value in self._values:
-            for size in range(min(len(value) - 1, len(part)), LEAST_LEFT - 1, -1):
-                if part.startswith(value[-size:]):
-                    return mark(self._names[value]) + part[size:]
-        return part
-
     def stream(self, emit: Callable[[str], None]) -> StreamRedactor:
         """Redact a text that comes in pieces."""
         return StreamRedactor(self, emit)
 
-    def held_back(self, text: str) -> int:
-        """How many characters at the end may be the beginning of a secret."""
-        longest = len(self._values[0]) - 1 if self._values else 0
-        for size in range(min(longest, len(text)), 0, -1):
-            end = text[-size:]
-            if any(len(value) > size and value.startswith(end) for value in self._values):
-                return size
-        return 0
+    def settled(self, text: str) -> tuple[str, str]:
+        """What of a text is sure, whatever comes after it, without secrets; and its end, of which that is not sure.
+
+        A whole secret is settled before its end is taken for the beginning of another, or of itself once more.
+        """
+        if self._pattern is None:
+            return text, ""
+        beginnings = self._beginnings(text)
+        open_from = next(beginnings, (len(text), ""))[0]
+        parts: list[str] = []
+        done = 0
+        for found in self._pattern.finditer(text):
+            if found.start() >= open_from:  # a longer one may begin before it, or where it does
+                break
+            parts += (text[done : found.start()], mark(self._names[found[0]]))
+            done = found.end()
+            while open_from < done:
+                open_from = next(beginnings, (len(text), ""))[0]
+        parts.append(text[done:open_from])
+        return "".join(parts), text[open_from:]
+
+    @cached_property
+    def _by_first(self) -> dict[str, list[str]]:
+        """The secrets by their first characters, the only places where one can begin."""
+        found: dict[str, list[str]] = {}
+        for value in self._values:
+            found.setdefault(value[0], []).append(value)
+        return found
+
+    @cached_property
+    def _firsts(self) -> re.Pattern[str]:
+        return re.compile("[" + "".join(map(re.escape, self._by_first)) + "]")
+
+    def _beginnings(self, text: str) -> Iterator[tuple[int, str]]:
+        """From where on the rest of a text is the beginning of a secret, but not all of it; first places first."""
+        for first in self._firsts.finditer(text, max(0, len(text) - len(self._values[0]) + 1)):
+            rest = text[first.start() :]
+            for value in self._by_first[first[0]]:
+                if len(value) > len(rest) and value.startswith(rest):
+                    yield first.start(), value
+                    break
+
+
+def may_have_cuts(text: str) -> bool:
+    """Most texts have none, and to look for these signs takes far less time than for the pattern."""
+    return "…" in text or ("[" in text and ("[... " in text or " characters more]" in text))
 
 
 def as_bytes(value: str) -> bytes:
@@ -209,19 +282,17 @@ class StreamRedactor:
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        text = self._rest + text
-        held = self._redactor.held_back(text)
-        ready, self._rest = (text[:-held], text[-held:]) if held else (text, "")
+        ready, self._rest = self._redactor.settled(self._rest + text)
         self._pass(ready)
 
     def finish(self) -> None:
-        """Nothing more comes: what was held back was no secret."""
+        """Nothing more comes: what was held back is all that there is."""
         rest, self._rest = self._rest, ""
-        self._pass(rest)
+        self._pass(self._redactor.redact(rest))
 
     def _pass(self, text: str) -> None:
         if text:
-            self._emit(self._redactor.redact(text))
+            self._emit(text)
 
 
 def rewrite(path: Path, pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
+from toolyard.runtime.audit.short_lines import short_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -35,15 +36,16 @@ class Loss(msgspec.Struct, kw_only=True):
     reason: str = ""
     since: str = ""
 
-    def add(self, record: dict[str, Any], reason: str, now: str) -> None:
+    def add(self, record: dict[str, Any], reason: str, now: str, *, is_counted: bool) -> None:
+        """Count a line, and its call unless that `is_counted` because of another line."""
         self.lines += 1
         self.reason = self.reason or reason
         self.since = self.since or now
-        call = str(record.get("call_id", ""))
+        call = short_id(str(record.get("call_id", "")))
         if call and call not in self.calls:
             if len(self.calls) < MOST_NAMED:
                 self.calls.append(call)
-            elif record.get("event") == "start":
+            elif not is_counted and record.get("event") in ("start", "end"):
                 self.more_calls += 1
 
     def __bool__(self) -> bool:
@@ -69,7 +71,7 @@ def interrupted_record(calls: dict[str, list[str]]) -> dict[str, Any]:
         "calls": len(ids),
         "lines": 0,
         "reason": KILLED,
-        "call_ids": ids[:MOST_NAMED],
+        "call_ids": [short_id(id) for id in ids[:MOST_NAMED]],
         "writers": sorted(calls),
     }
 

@@ -26,7 +26,9 @@ from toolyard.runtime.audit.gaps import (
     interrupted_record,
     is_from_before_boot,
 )
-from toolyard.runtime.audit.reserve import KEPT_FOR_ENDS, Reserve, become_day, give_back, keep_for_next_day, room_beyond
+from toolyard.runtime.audit.reserve import Reserve, become_day, give_back, keep_for_next_day, room_beyond
+from toolyard.runtime.audit.running_calls import RunningCalls, call_of
+from toolyard.runtime.audit.short_lines import LONGEST_LINE, shortened
 from toolyard.runtime.audit.writers import LogLock, LogWriter, forget
 
 if TYPE_CHECKING:
@@ -43,6 +45,13 @@ HEAD_SIZE = len(Head("2000-01-01", 0, 0, NO_HEAD.hash).as_bytes())
 
 class AuditUnavailable(Exception):
     """The log cannot be written and policy says that then nothing may run."""
+
+
+class NoRoom(OSError):
+    """What room there is, is for the ends of calls that run."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ENOSPC, DISK_FULL)
 
 
 class AuditLog(Protocol):
@@ -97,7 +106,10 @@ class NdjsonAudit:
         self._writer: LogWriter | None = None
         self._loss = Loss()
         """What could not be written so far, and no line tells of."""
+        self._lost_starts: set[tuple[str, str]] = set()
+        """The calls that are counted in it, and whose ends may be lost, too."""
         self._reserve = Reserve()
+        self._running = RunningCalls()
         self.trouble = ""
         """Why records cannot be written now; empty when they can."""
         self.shortage = ""
@@ -109,9 +121,10 @@ class NdjsonAudit:
         now = self._now()
         try:
             self._write(now, record)
-            self.trouble = ""
+            if not self._reserve.is_short or record.get("event") == "start":
+                self.trouble = ""  # that there was room for an end does not say that there is any for a start
         except OSError as error:
-            self._loss.add(record, error.strerror or str(error), now)
+            self._lose(record, error.strerror or str(error), now)
             self._report(error)
 
     def close(self) -> None:
@@ -137,28 +150,41 @@ class NdjsonAudit:
             if is_new:
                 self._tell_of_the_gone(now)
             if self._loss.lines:
-                self._add(now, self._loss.record(), self._last(now))
-                self._loss = Loss()
-                self._note_loss()
+                self._tell_of_loss(now, is_last=record is None)
             if lock.disturbed != self._told_of_disturbance:
                 self._tell_of_disturbance(now, lock.disturbed)
             if record is not None:
-                if self._writer and record.get("event") == "start":
-                    # It says who will write the end, so that others know when that cannot come any more.
-                    record = {**record, "writer": self._writer.id}
-                    self._check_room(now)
-                self._add(now, record, self._last(now))
+                self._add_record(now, record)
         finally:
             lock.give_back(self._head_fd)
 
-    def _check_room(self, now: str) -> None:
-        """Where nothing may run unrecorded, what is left of the room is for the ends of what runs already."""
-        if self.policy.on_failure != "stop":
-            return
-        if self._reserve.due_at == 0:  # nobody knows yet
-            self._renew_reserve(self._last(now).size)
-        if self._reserve.is_short and room_beyond(self._fd) < KEPT_FOR_ENDS:
-            raise OSError(errno.ENOSPC, DISK_FULL)
+    def _add_record(self, now: str, record: dict[str, Any]) -> None:
+        """A line of a call, or of what it did; only the end of one that is on record has room kept for it."""
+        event, last = record.get("event"), self._last(now)
+        if event == "start":
+            if self._writer:
+                # It says who will write the end, so that others know when that cannot come any more.
+                record = {**record, "writer": self._writer.id}
+            after = self._add(now, record, last, has_room=False)
+            self._running.begin(record, after.size - last.size)
+        else:
+            self._add(now, record, last, has_room=event == "end" and self._running.end(record))
+
+    def _tell_of_loss(self, now: str, *, is_last: bool) -> None:
+        """How much is missing; not in the room for ends, unless nobody will be there later to tell it."""
+        with contextlib.suppress(NoRoom):
+            self._add(now, self._loss.record(), self._last(now), has_room=is_last)
+            self._loss = Loss()
+            self._lost_starts.clear()
+            self._note_loss()
+
+    def _lose(self, record: dict[str, Any], reason: str, now: str) -> None:
+        call, event = call_of(record), record.get("event")
+        self._loss.add(record, reason, now, is_counted=call in self._lost_starts)
+        if event == "start":
+            self._lost_starts.add(call)
+        elif event == "end":
+            self._lost_starts.discard(call)
 
     def _tell_of_the_gone(self, now: str) -> None:
         """Write what applications that were killed, or could not write, have left unsaid."""
@@ -238,9 +264,16 @@ class NdjsonAudit:
             record["torn"] = sha256(torn).hexdigest()
         return self._add(now, record, head, before=b"\n" if torn else b"")
 
-    def _add(self, now: str, record: dict[str, Any], head: Head, *, before: bytes = b"") -> Head:
-        """Write the line that follows the head, or nothing of it, into the file that is open, and then the new head."""
+    def _add(self, now: str, record: dict[str, Any], head: Head, *, before: bytes = b"", has_room: bool = True) -> Head:
+        """Write the line that follows the head, or nothing of it, into the file that is open, and then the new head.
+
+        Where room is short, only what `has_room` kept for it gets any of that.
+        """
         line, after = seal(now, record, head)
+        if after.size >= self._reserve.due_at or self._loss.lines:  # which is to be told as soon as there is room
+            self._renew_reserve(head.size, len(line))
+        if self._reserve.is_short:
+            line, after = self._short_line(now, record, head, has_room=has_room)
         if before:
             line, after = before + line, replace(after, size=after.size + len(before))
         written = os.write(self._fd, line)
@@ -248,13 +281,31 @@ class NdjsonAudit:
             os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
             raise OSError(errno.ENOSPC, DISK_FULL)
         self._save(after)
-        if after.size >= self._reserve.due_at:
-            self._renew_reserve(after.size)
         return after
 
-    def _renew_reserve(self, size: int) -> None:
+    def _short_line(self, now: str, record: dict[str, Any], head: Head, *, has_room: bool) -> tuple[bytes, Head]:
+        """A line for which there is not much room: its texts are cut, unless there is more room again."""
+        line, after = seal(now, record, head)
+        needed = len(line)
+        if record.get("event") == "gap":  # which is short by itself, and told only where lines can follow it
+            needed += LONGEST_LINE
+        else:
+            short = shortened(record)
+            if short is not record:
+                self._renew_reserve(head.size, len(line))
+                if not self._reserve.is_short:
+                    return line, after
+                line, after = seal(now, short, head)
+            needed = len(line)
+            if needed > LONGEST_LINE:
+                raise NoRoom
+        if not has_room and room_beyond(self._fd) - needed < self._running.room_for_ends:
+            raise NoRoom
+        return line, after
+
+    def _renew_reserve(self, size: int, line: int) -> None:
         """Keep room for the lines to come; that there is no more to be had is said once, as long as it lasts."""
-        self._reserve.renew(self._fd, size)
+        self._reserve.renew(self._fd, size, line=line, ends=self._running.size)
         if not self._reserve.is_short:
             self.shortage = ""
             keep_for_next_day(self.folder)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 RESERVE = 256 << 10
 KEPT_FOR_ENDS = 64 << 10
-"""Of it, what is left to calls that have begun, where no call may go on without being recorded."""
+"""Of it, what is left to the ends of calls that have begun: nothing whose number or length a model chooses gets it."""
+RENEW_AFTER = RESERVE // 8
+"""After how many bytes it is made whole again, so that a disk that becomes full leaves nearly all of it."""
+LEAST_TAKEN = 4 << 10
 LOOK_AGAIN = 4 << 10
 """After how many bytes it is tried again to get more."""
 NEVER = 1 << 62
@@ -42,16 +45,18 @@ class Reserve:
         """Another file is open now."""
         self.due_at, self.is_short = 0, False
 
-    def renew(self, fd: int, size: int) -> None:
-        """Take more, if there is any."""
+    def renew(self, fd: int, size: int, *, line: int, ends: int) -> None:
+        """Take more, if there is any: also for the line that comes now, and for the ends of what runs."""
         try:
-            take_blocks(fd, size)
+            take_blocks(fd, size, RESERVE + line + ends)
         except OSError as error:
             self.is_short = error.errno in FULL
             self.due_at = size + LOOK_AGAIN if self.is_short else NEVER
+            if self.is_short:
+                take_what_is_left(fd, size)
         else:
             self.is_short = False
-            self.due_at = size + RESERVE // 2
+            self.due_at = size + line + RENEW_AFTER
 
 
 def room_beyond(fd: int) -> int:
@@ -60,9 +65,21 @@ def room_beyond(fd: int) -> int:
     return facts.st_blocks * 512 - facts.st_size
 
 
-def take_blocks(fd: int, start: int) -> None:
-    space = b"".join((bytes(8), start.to_bytes(8, "little"), RESERVE.to_bytes(8, "little"), bytes(24)))
+def take_blocks(fd: int, start: int, size: int = RESERVE) -> None:
+    space = b"".join((bytes(8), start.to_bytes(8, "little"), size.to_bytes(8, "little"), bytes(24)))
     fcntl.ioctl(fd, TAKE_BLOCKS, space)
+
+
+def take_what_is_left(fd: int, start: int) -> None:
+    """A disk that has no room for all of the reserve may have some for a part of it."""
+    size = RESERVE // 2
+    while size >= LEAST_TAKEN:
+        try:
+            take_blocks(fd, start, size)
+        except OSError:
+            size //= 2
+        else:
+            return
 
 
 def give_back(fd: int) -> None:

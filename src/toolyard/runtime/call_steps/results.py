@@ -31,7 +31,7 @@ HALF_CHARACTER = late_pattern(r"[\ud800-\udfff]")
 ROOM_FOR_A_NOTE = 512
 
 
-def limited(result: ToolResult, settings: CallSettings) -> ToolResult:
+def limited(result: ToolResult, settings: CallSettings, redactor: Redactor) -> ToolResult:
     """No kind's text has what a model cannot read in it, or is longer than the limit, but for the line that says what
     a kind left out itself; nor has a result more attached, or anything else, than it says.
     """
@@ -49,7 +49,10 @@ def limited(result: ToolResult, settings: CallSettings) -> ToolResult:
 
         place = f"the whole is in {result.truncated.kept_at}"
         seen = seen.replace(f"; {place} ...]", f"; {place}; {note_of(result.truncated)} ...]")
-    text, truncation = limit_text(seen, settings.output_limit + ROOM_FOR_A_NOTE)
+    limit = settings.output_limit + ROOM_FOR_A_NOTE
+    text, truncation = limit_text(seen, limit)
+    if truncation and redactor.knows_any:  # a second cut may go through the line that says where the first one is
+        text, truncation = limit_text(redactor.redact_cut(seen, at_end=result.truncated is not None), limit)
     if truncation is None and seen is result.text:
         return result
     return replace(result, text=text, truncated=result.truncated or truncation)
