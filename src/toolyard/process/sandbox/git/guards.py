@@ -32,6 +32,8 @@ MOST_NESTED = 128
 """The most repositories and pointers below that are guarded: each takes mounts, and many cost much more than few."""
 NEEDED = ("HEAD", "objects", "refs")
 """What a folder is a repository by."""
+SHOWN = ("config", "objects/info", "objects/info/alternates")
+"""What else git inside gets of one: a link there would show it what is hidden."""
 
 
 def guard_repository(draft: LayoutDraft, root: str) -> None:
@@ -141,6 +143,7 @@ def is_usual(git: str) -> bool:
     """Whether a git folder holds all that git needs, in files that can be compared one by one."""
     is_there = all(os.path.lexists(f"{git}/{name}") and not os.path.islink(f"{git}/{name}") for name in NEEDED)
     is_elsewhere = os.path.lexists(f"{git}/commondir") or os.path.lexists(f"{git}/reftable")
+    is_elsewhere = is_elsewhere or any(os.path.islink(f"{git}/{name}") for name in SHOWN)
     return is_there and os.path.realpath(git) == git and os.path.isdir(f"{git}/objects") and not is_elsewhere
 
 
