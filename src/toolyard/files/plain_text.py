@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-from toolyard.files.steps import open_folder
+from toolyard.files.steps import open_itself
 
 MOST_READ = 1 << 18
 READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -55,7 +55,7 @@ def data_itself(path: str, most: int = MOST_READ) -> bytes:
     """The same of an absolute path, with no link at its end or on the way: it is opened step by step."""
     above, name = os.path.split(path)
     try:
-        folder = open_folder("/", filter(None, above.split(os.sep)))
+        folder = open_itself(above)
     except (OSError, ValueError):
         return b""
     try:

@@ -14,7 +14,7 @@ import os
 import stat
 import time
 
-from toolyard.files.steps import open_folder, step_into
+from toolyard.files.steps import open_itself, step_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,25 +259,35 @@ def writable(folder: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_itself(path: str) -> Iterator[int]:
-    """A folder opened step by step without following links: one on the way must not make us move what is elsewhere."""
-    fd = open_folder("/", filter(None, path.split(os.sep)), step_even_if_closed)
+    """A folder opened without following links: one on the way must not make us move what is elsewhere."""
+    fd = open_itself(path, step_even_if_closed)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def listing(folder: str) -> dict[str, bool | None]:
-    """The names in a folder, and whether each is one itself, None for a link.
+@contextlib.contextmanager
+def folder_in(name: str, folder: int) -> Iterator[int]:
+    """A folder in an open folder; OSError for a link."""
+    fd = step_even_if_closed(name, folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def listing_at(folder: int) -> dict[str, bool | None]:
+    """The names in an open folder, and whether each is one itself, None for a link.
 
     Also where somebody inside took our right to look.
     """
+    itself = f"/proc/self/fd/{folder}"  # a handle that is only for going on from there cannot be listed
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(itself) as entries:
             return {entry.name: kind_of(entry) for entry in entries}
     except PermissionError:
-        # A handle that is only for going on from there cannot be listed itself.
-        with folder_itself(folder) as opened, writable(opened), os.scandir(f"/proc/self/fd/{opened}") as entries:
+        with writable(folder), os.scandir(itself) as entries:
             return {entry.name: kind_of(entry) for entry in entries}
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from owners_git import git
 from support import need
 from toolyard.process.sandbox.git.guards import is_usual
-from toolyard.process.sandbox.git.inside_repository import InsideRepository, PrivateGitFolder
+from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, InsideRepository, PrivateGitFolder
+from toolyard.process.sandbox.git.nested import NestedRepositories
 
 SECRET = "SECRET-OF-THE-OWNER"
 SHOWN = ("config", "objects/info/alternates")
@@ -86,3 +91,104 @@ async def test_a_clone_that_brings_such_a_link_shows_no_key_inside(box, name):
     said = await box.bash(box.mounts(), f"cat store.git/{name}; grep -rs SECRET . ; ls store.git")
     assert SECRET not in said.stdout.text
     assert "HEAD" in said.stdout.text, "it is there, as it is"
+
+
+ASKED = ("lstat", "stat", "open", "scandir", "listdir", "readlink", "rename", "replace", "unlink", "rmdir", "mkdir")
+"""By these the system is asked for something that has a path; what `os.path` does goes through them as well."""
+
+
+class Exchange:
+    """A job that exchanges a folder for a link to a neighbour at one chosen moment of somebody else's work."""
+
+    def __init__(self, folder: Path, neighbour: Path) -> None:
+        self._folder, self._spare = str(folder), f"{folder}.spare"
+        os.symlink(neighbour, self._spare)
+        self._rename = os.rename
+        self.asked = 0
+
+    @contextlib.contextmanager
+    def at(self, moment: int, *, is_short: bool) -> Iterator[None]:
+        """From this question to the system on, or only for that one, the link is there."""
+        self.asked, real = 0, {name: getattr(os, name) for name in ASKED}
+
+        def in_between(ask: Callable[..., Any]) -> Callable[..., Any]:
+            def asking(*given: Any, **more: Any) -> Any:
+                self.asked += 1
+                is_now = self.asked == moment
+                if is_now:
+                    self.take()
+                try:
+                    return ask(*given, **more)
+                finally:
+                    if is_now and is_short:
+                        self.take()
+
+            return asking
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name, ask in real.items():
+                patch.setattr(os, name, in_between(ask))
+            yield
+
+    def take(self) -> None:
+        """Each gets the other's place."""
+        between = f"{self._folder}.between"
+        for old, new in ((self._folder, between), (self._spare, self._folder), (between, self._spare)):
+            self._rename(old, new)
+
+
+def armed(folder: Path, text: str) -> Path:
+    """A git folder with something in each place that git would obey."""
+    bare_looking(folder)
+    for name in ("hooks", "remotes"):
+        (folder / name).mkdir()
+    (folder / "config").write_text(f'[core]\n\tfsmonitor = /evil\n[user]\n\tname = "{text}"\n')
+    (folder / "hooks/pre-commit").write_text(text)
+    (folder / "remotes/origin").write_text(text)
+    (folder / "commondir").write_text("/nowhere\n")
+    (folder / "objects/info/alternates").write_text(f"/real/{REAL_OBJECTS}\n/{text}\n")
+    (folder / "link").symlink_to("/nowhere")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+def state_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """All that is below a folder, and when each was changed, which nobody can set."""
+    paths = [os.path.join(above, name) for above, *names in os.walk(folder) for some in names for name in some]
+    return {path: (facts.st_ino, facts.st_ctime_ns) for path in paths for facts in [os.lstat(path)]}
+
+
+def texts_in(folder: Path) -> str:
+    """All that files below a folder say, where no link leads there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    return "".join(path.read_text() for path in files if path.resolve() == path)
+
+
+SCENES: dict[str, Callable[[Path], object]] = {
+    "a link to nowhere": lambda folder: (folder / ".git").symlink_to("/nowhere/at/all"),
+    "a repository": lambda folder: armed(folder / ".git", "own"),
+    "a bare one": lambda folder: armed(folder, "own"),
+    "a pointer to nowhere": lambda folder: (folder / ".git").write_text("gitdir: /nowhere/at/all\n"),
+    "a pointer": lambda folder: (armed(folder / "real", "own"), (folder / ".git").write_text("gitdir: real\n")),
+}
+
+
+@pytest.mark.parametrize("is_short", [True, False], ids=["for a moment", "from a moment on"])
+@pytest.mark.parametrize("scene", SCENES)
+def test_at_no_moment_a_sweep_touches_or_reads_what_a_folder_is_exchanged_for(tmp_path, scene, is_short):
+    (neighbour := tmp_path / "neighbour").mkdir()
+    for place in (neighbour, neighbour / ".git", neighbour / "real"):
+        armed(place, SECRET)
+    before, moment, asked = state_of(neighbour), 0, 1
+    while moment < asked:
+        moment += 1
+        (folder := tmp_path / f"work-{moment}/folder").mkdir(parents=True)
+        SCENES[scene](folder)
+        exchange = Exchange(folder, neighbour)
+        nested = NestedRepositories([str(folder.parent)], time.time() - 60, repositories=["/real"])
+        with exchange.at(moment, is_short=is_short):
+            moved = nested.sweep()
+        asked = exchange.asked
+        assert state_of(neighbour) == before, f"at moment {moment}, which moved {moved}"
+        assert SECRET not in texts_in(folder.parent), f"at moment {moment}"
+    assert moment > 20, "or hardly anything was tried"

@@ -12,7 +12,7 @@ import stat
 import time
 
 from toolyard.core.regexes import late_pattern
-from toolyard.files.steps import open_folder, walk_from
+from toolyard.files.steps import open_itself, walk_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class GitFiles:
     @contextlib.contextmanager
     def _folder(self, path: str, *, make: bool = False) -> Iterator[int]:
         """A folder in the git folder, opened without following a link."""
-        root = open_folder("/", filter(None, self.root.split("/")))
+        root = open_itself(self.root)
         try:
             fd = descend(root, filter(None, path.split("/")), make_and_step if make else step)
         finally:
