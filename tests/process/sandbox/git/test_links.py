@@ -16,6 +16,7 @@ from support import need
 from toolyard.process.sandbox.git.guards import is_usual
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, InsideRepository, PrivateGitFolder
 from toolyard.process.sandbox.git.nested import NestedRepositories
+from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
 
 SECRET = "SECRET-OF-THE-OWNER"
 SHOWN = ("config", "objects/info/alternates")
@@ -185,7 +186,8 @@ def test_at_no_moment_a_sweep_touches_or_reads_what_a_folder_is_exchanged_for(tm
         (folder := tmp_path / f"work-{moment}/folder").mkdir(parents=True)
         SCENES[scene](folder)
         exchange = Exchange(folder, neighbour)
-        nested = NestedRepositories([str(folder.parent)], time.time() - 60, repositories=["/real"])
+        walk = RepositoryWalk(caches="/nowhere/caches")
+        nested = NestedRepositories([str(folder.parent)], time.time() - 60, repositories=["/real"], walk=walk)
         with exchange.at(moment, is_short=is_short):
             moved = nested.sweep()
         asked = exchange.asked

@@ -14,7 +14,7 @@ from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import data_itself, text_itself
 from toolyard.files.removal import remove_tree
 from toolyard.process.sandbox.git.submodules import entries_of
-from toolyard.process.sandbox.mount_points import REPOSITORY
+from toolyard.process.sandbox.mount_points import REPOSITORY, folder_itself, listing_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class InsideRepository(NamedTuple):
         """What of the real folder can be read inside as it is: hooks, and folders that are none of git's own."""
         if self.is_new:
             return []
-        with contextlib.suppress(OSError), os.scandir(self.git) as entries:
-            found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        with contextlib.suppress(OSError), folder_itself(self.git) as folder:
+            found = [name for name, is_folder in listing_at(folder).items() if is_folder]
             shown = [name for name in sorted(found) if name not in EXCHANGED and not self._is_idle(name)]
             return [f"{self.git}/{name}" for name in shown][:MOST_SHOWN]
         return []

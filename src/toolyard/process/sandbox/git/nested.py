@@ -147,16 +147,8 @@ class NestedRepositories:
     def _find_elsewhere(self) -> Iterator[str]:
         """Of a workspace that is a worktree, its own part of the repository, and that repository."""
         for root in self._roots:
-            pointer = os.path.join(root, ".git")
-            if not os.path.isfile(pointer) or not (target := pointer_in(pointer).removeprefix("gitdir: ")):
-                continue
-            own = os.path.realpath(os.path.join(root, target))
-            if os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "gitdir")))) != pointer:
-                continue  # anybody can name a folder; only a repository that names this worktree is meant
-            yield own
-            common = os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "commondir"))))
-            if is_inside(own, os.path.join(common, "worktrees")):
-                yield common
+            with contextlib.suppress(OSError):  # of who changes links on the way just now
+                yield from elsewhere_of(root)
 
     def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
@@ -314,6 +306,21 @@ class NestedRepositories:
         if key not in self._judged:
             self._judged[key] = is_from_tools(path, facts)
         return self._judged[key]
+
+
+def elsewhere_of(root: str) -> list[str]:
+    """Where the pointer of a worktree leads, and the repository there.
+
+    Anybody can write a pointer to any folder, so only a repository counts that names this very worktree itself.
+    """
+    pointer = os.path.join(root, ".git")
+    if not os.path.isfile(pointer) or not (target := pointer_in(pointer).removeprefix("gitdir: ")):
+        return []
+    own = os.path.realpath(os.path.join(root, target))
+    if os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "gitdir")))) != pointer:
+        return []
+    common = os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "commondir"))))
+    return [own, common] if is_inside(own, os.path.join(common, "worktrees")) else [own]
 
 
 def with_word_on_address(aside: str, git: str, lost: GitSetting) -> str:

@@ -120,7 +120,10 @@ class RepositoryWalk:
             named = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
         except OSError:
             return False
-        return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
+        try:
+            return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
+        except OSError:  # somebody changes it just now, who must not end the walk by that
+            return True
 
 
 def is_changed(folder: str, since: int | None) -> bool:
