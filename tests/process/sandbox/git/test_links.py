@@ -13,10 +13,15 @@ import pytest
 
 from owners_git import git
 from support import need
+from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.guards import is_usual
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, InsideRepository, PrivateGitFolder
 from toolyard.process.sandbox.git.nested import NestedRepositories
 from toolyard.process.sandbox.git.repository_walk import RepositoryWalk
+from toolyard.process.sandbox.git.submodules import modules_of
+from toolyard.process.sandbox.git.workspace_repositories import finish_removals
+from toolyard.process.sandbox.mount_points import REPOSITORY, SOCKET, make, remove_unused
+from toolyard.process.sandbox.replaced_folders import put_folder_aside
 
 SECRET = "SECRET-OF-THE-OWNER"
 SHOWN = ("config", "objects/info/alternates")
@@ -174,23 +179,146 @@ SCENES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("is_short", [True, False], ids=["for a moment", "from a moment on"])
-@pytest.mark.parametrize("scene", SCENES)
-def test_at_no_moment_a_sweep_touches_or_reads_what_a_folder_is_exchanged_for(tmp_path, scene, is_short):
-    (neighbour := tmp_path / "neighbour").mkdir()
-    for place in (neighbour, neighbour / ".git", neighbour / "real"):
-        armed(place, SECRET)
-    before, moment, asked = state_of(neighbour), 0, 1
+FROM = pytest.mark.parametrize("is_short", [True, False], ids=["for a moment", "from a moment on"])
+
+
+def check_each_moment(
+    tmp_path: Path,
+    neighbour: Path,
+    prepare: Callable[[Path], object],
+    work: Callable[[Path], object],
+    *,
+    is_short: bool,
+) -> int:
+    """Do some work on a folder again and again: first undisturbed, then each time exchanged at another moment.
+
+    Tells how many moments there were.
+    """
+    before, moment, asked = state_of(neighbour), -1, 0
     while moment < asked:
         moment += 1
         (folder := tmp_path / f"work-{moment}/folder").mkdir(parents=True)
-        SCENES[scene](folder)
+        prepare(folder)
         exchange = Exchange(folder, neighbour)
-        walk = RepositoryWalk(caches="/nowhere/caches")
-        nested = NestedRepositories([str(folder.parent)], time.time() - 60, repositories=["/real"], walk=walk)
         with exchange.at(moment, is_short=is_short):
-            moved = nested.sweep()
-        asked = exchange.asked
-        assert state_of(neighbour) == before, f"at moment {moment}, which moved {moved}"
+            done = work(folder)
+        asked = max(asked, exchange.asked)  # whoever is disturbed may give up early
+        assert state_of(neighbour) == before, f"at moment {moment}, which did {done}"
         assert SECRET not in texts_in(folder.parent), f"at moment {moment}"
-    assert moment > 20, "or hardly anything was tried"
+    return moment
+
+
+@FROM
+@pytest.mark.parametrize("scene", SCENES)
+def test_at_no_moment_a_sweep_touches_or_reads_what_a_folder_is_exchanged_for(tmp_path, scene, is_short):
+    def sweep(folder: Path) -> dict[str, str]:
+        walk = RepositoryWalk(caches="/nowhere/caches")
+        return NestedRepositories([str(folder.parent)], time.time() - 60, repositories=["/real"], walk=walk).sweep()
+
+    (neighbour := tmp_path / "neighbour").mkdir()
+    for place in (neighbour, neighbour / ".git", neighbour / "real"):
+        armed(place, SECRET)
+    assert check_each_moment(tmp_path, neighbour, SCENES[scene], sweep, is_short=is_short) > 20
+
+
+POINTS: list[tuple[str, bytes | None]] = [
+    *((".cargo", None), (".npmrc", SOCKET), ("empty", b""), ("file", b"text"), (".git", REPOSITORY)),
+]
+
+
+@FROM
+def test_nor_does_the_removal_of_mount_points(tmp_path, is_short):
+    def points(folder: Path) -> list[tuple[str, bytes | None]]:
+        return [(str(folder / name), content) for name, content in POINTS]
+
+    def prepare(folder: Path) -> None:
+        assert [make(path, content) for path, content in points(folder)] == [None] * len(POINTS)
+
+    (neighbour := tmp_path / "neighbour").mkdir()
+    prepare(neighbour)
+    tried = check_each_moment(
+        tmp_path, neighbour, prepare, lambda folder: remove_unused(points(folder)), is_short=is_short
+    )
+    assert tried > 20
+    remove_unused(points(neighbour))
+    assert list(neighbour.iterdir()) == [], "where nobody disturbs it, all goes"
+
+
+def test_a_link_or_a_pipe_in_the_place_of_a_mount_point_stays_and_holds_nobody_up(tmp_path):
+    (tmp_path / "other").touch()
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git/HEAD")
+    (tmp_path / "empty").symlink_to("other")
+    remove_unused([(str(tmp_path / "empty"), b""), (str(tmp_path / ".git"), REPOSITORY)])
+    assert (tmp_path / "empty").is_symlink()
+    assert (tmp_path / ".git/HEAD").exists()
+
+
+@FROM
+def test_nor_does_the_removal_of_a_worktree_that_git_inside_removed(tmp_path, is_short):
+    bare_looking(real := tmp_path / "real")
+    (neighbour := tmp_path / "neighbour").mkdir()
+
+    def prepare(folder: Path) -> None:
+        (folder / ".git").write_text(f"gitdir: {real}/worktrees/gone\n")
+
+    prepare(neighbour)
+    tried = check_each_moment(
+        tmp_path, neighbour, prepare, lambda folder: finish_removals([str(folder / ".git")]), is_short=is_short
+    )
+    assert tried > 5
+    assert finish_removals([str(neighbour / ".git")]) == [str(neighbour)], "where nobody disturbs it"
+
+
+@FROM
+def test_nor_does_what_makes_a_git_folder(tmp_path, is_short):
+    def work(folder: Path) -> None:
+        with contextlib.suppress(OSError):
+            files = GitFiles(str(folder / "deep/.git"))
+            files.make_root()
+            files.make_folder("objects/info")
+            files.add("HEAD", b"text")
+
+    (neighbour := tmp_path / "neighbour").mkdir()
+    assert check_each_moment(tmp_path, neighbour, lambda folder: None, work, is_short=is_short) > 10
+    (alone := tmp_path / "alone").mkdir()
+    work(alone)
+    assert (alone / "deep/.git/objects/info").is_dir()
+    assert (alone / "deep/.git/HEAD").read_text() == "text"
+
+
+@FROM
+def test_nor_does_what_puts_a_replaced_folder_aside(tmp_path, is_short):
+    def prepare(folder: Path) -> None:
+        (folder / "guarded").mkdir()
+        (folder / "guarded/new").write_text("new")
+
+    def work(folder: Path) -> object:
+        return put_folder_aside(str(folder / "guarded"), before)
+
+    (neighbour := tmp_path / "neighbour").mkdir()
+    prepare(neighbour)
+    (tmp_path / "before").mkdir()
+    before = os.open(tmp_path / "before", os.O_RDONLY)
+    try:
+        assert check_each_moment(tmp_path, neighbour, prepare, work, is_short=is_short) > 5
+    finally:
+        os.close(before)
+
+
+def test_a_pointer_that_came_along_has_no_link_removed_in_the_folder_that_it_names(tmp_path):
+    (work := tmp_path / "work").mkdir()
+    (other := tmp_path / "other").mkdir()
+    (other / "link").symlink_to("/nowhere")
+    (work / ".git").write_text(f"gitdir: {other}\n")
+    assert NestedRepositories([str(work)], time.time() - 60).sweep() == {}
+    assert (other / "link").is_symlink()
+
+
+def test_no_submodules_are_found_behind_a_link(tmp_path):
+    bare_looking(tmp_path / "other/module")
+    (tmp_path / "other/module/config").touch()
+    (place := tmp_path / "place").mkdir()
+    (place / "modules").symlink_to(tmp_path / "other")
+    assert list(modules_of(str(place))) == []
+    assert list(modules_of(str(tmp_path))) == []
