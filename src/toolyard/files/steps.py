@@ -56,6 +56,24 @@ def open_folder(top: str, names: Iterable[str], step: Callable[[str, int], int] 
     return walk_from(os.open(top, PASSING), names, step)
 
 
+def open_itself(path: str, step: Callable[[str, int], int] = step_into) -> int:
+    """The folder at an absolute path, with no link on the way; OSError where there is one.
+
+    Mostly one step is enough: where the kernel itself calls what was opened by that path, no link has led there.
+    """
+    try:
+        fd = os.open(path, PASSING | os.O_NOFOLLOW)
+    except OSError:
+        return open_folder("/", filter(None, path.split(os.sep)), step)
+    try:
+        if os.readlink(f"/proc/self/fd/{fd}") == path:
+            return fd
+    except OSError:
+        pass  # it cannot tell
+    os.close(fd)
+    return open_folder("/", filter(None, path.split(os.sep)), step)
+
+
 def walk_from(fd: int, names: Iterable[str], step: Callable[[str, int], int]) -> int:
     """The folder that names lead to from an open one, which is closed."""
     try:

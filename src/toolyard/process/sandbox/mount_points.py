@@ -14,7 +14,8 @@ import os
 import stat
 import time
 
-from toolyard.files.steps import open_folder, step_into
+from toolyard.files.plain_text import data_at
+from toolyard.files.steps import open_itself, step_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,11 +70,12 @@ class MountPoints:
 def remove_unused(mount_points: Iterable[MountPoint]) -> None:
     """Remove mount points in folders that no sandbox has locked; those last that hold others."""
     for path, content in reversed(list(mount_points)):
+        above, name = os.path.split(path)
         with contextlib.suppress(OSError):
-            fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fd = open_to_lock(above)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove_unchanged(path, content)
+                remove_unchanged(name, fd, content)
             finally:
                 os.close(fd)
 
@@ -125,10 +127,16 @@ def locks_on(folders: Iterable[str]) -> list[int]:
     return [fd for folder in folders if (fd := lock_shared(folder)) is not None]
 
 
+def open_to_lock(folder: str) -> int:
+    """A folder itself, by a handle that can be locked."""
+    with folder_itself(folder) as opened:
+        return os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=opened)
+
+
 def lock_shared(folder: str) -> int | None:
     """Lock a folder against the removal of mount points, as long as the descriptor is open."""
     try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = open_to_lock(folder)
     except OSError:
         return None
     # Whoever removes something has the folder locked for a moment; one that never lets go must not stop us.
@@ -142,22 +150,17 @@ def lock_shared(folder: str) -> int | None:
     return fd
 
 
-def remove_unchanged(path: str, content: bytes | None) -> None:
+def remove_unchanged(name: str, folder: int, content: bytes | None) -> None:
+    """Remove a mount point in an open folder, if it is still as it was made."""
     if content is None:
-        os.rmdir(path)
-        return
-    if content == SOCKET:
-        if is_socket(path):
-            os.unlink(path)
-        return
-    if content == REPOSITORY:
-        if is_empty_repository(path):
-            remove_empty_repository(path)
-        return
-    with open(path, "rb") as file:
-        unchanged = file.read(len(content) + 1) == content
-    if unchanged:
-        os.unlink(path)
+        os.rmdir(name, dir_fd=folder)
+    elif content == SOCKET:
+        if is_socket(name, folder):
+            os.unlink(name, dir_fd=folder)
+    elif content == REPOSITORY:
+        remove_empty_repository(name, folder)
+    elif is_file(name, folder) and data_at(name, folder, len(content) + 1) == content:
+        os.unlink(name, dir_fd=folder)
 
 
 def make_empty_repository(name: str, folder: int) -> None:
@@ -189,28 +192,45 @@ def remove_unfinished(name: str, git: int, folder: int) -> None:
 def is_empty_repository(path: str) -> bool:
     """Whether a git folder is one that was made so, and nobody has used."""
     try:
-        with open(os.path.join(path, "HEAD"), "rb") as file:
-            is_ours = file.read(len(EMPTY_HEAD) + 1) == EMPTY_HEAD
-        below = [os.path.join(path, name) for name in os.listdir(path) if name != "HEAD"]
-        return is_ours and not any(os.path.islink(folder) or os.listdir(folder) for folder in below)
+        with folder_itself(path) as git:
+            return is_unused(git)
     except OSError:
         return False
 
 
-def remove_empty_repository(path: str) -> None:
-    """Remove it; a folder that somebody uses by now stays, and the rest with it."""
-    for name in ("refs", "objects"):
-        with contextlib.suppress(FileNotFoundError):
-            os.rmdir(os.path.join(path, name))
-    os.unlink(os.path.join(path, "HEAD"))
-    os.rmdir(path)
+def is_unused(git: int) -> bool:
+    """The same of an open folder; OSError where something in it is neither a folder nor what it is known by."""
+    below = [name for name in listing_at(git) if name != "HEAD"]
+    return data_at("HEAD", git, len(EMPTY_HEAD) + 1) == EMPTY_HEAD and not any(has_entries(name, git) for name in below)
 
 
-def is_socket(path: str) -> bool:
+def has_entries(name: str, folder: int) -> bool:
+    with folder_in(name, folder) as opened:
+        return bool(listing_at(opened))
+
+
+def remove_empty_repository(name: str, folder: int) -> None:
+    """Remove it, if it is one; a folder that somebody uses by now stays, and the rest with it."""
+    with folder_in(name, folder) as git:
+        if not is_unused(git):
+            return
+        for below in ("refs", "objects"):
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(below, dir_fd=git)
+        os.unlink("HEAD", dir_fd=git)
+    os.rmdir(name, dir_fd=folder)
+
+
+def is_socket(path: str, folder: int | None = None) -> bool:
+    """Of a path, or of a name in an open folder."""
     try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
+        return stat.S_ISSOCK(os.lstat(path, dir_fd=folder).st_mode)
     except OSError:
         return False
+
+
+def is_file(name: str, folder: int) -> bool:
+    return stat.S_ISREG(os.lstat(name, dir_fd=folder).st_mode)
 
 
 def move_unwanted(paths: Iterable[str]) -> dict[str, str]:
@@ -259,25 +279,35 @@ def writable(folder: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def folder_itself(path: str) -> Iterator[int]:
-    """A folder opened step by step without following links: one on the way must not make us move what is elsewhere."""
-    fd = open_folder("/", filter(None, path.split(os.sep)), step_even_if_closed)
+    """A folder opened without following links: one on the way must not make us move what is elsewhere."""
+    fd = open_itself(path, step_even_if_closed)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def listing(folder: str) -> dict[str, bool | None]:
-    """The names in a folder, and whether each is one itself, None for a link.
+@contextlib.contextmanager
+def folder_in(name: str, folder: int) -> Iterator[int]:
+    """A folder in an open folder; OSError for a link."""
+    fd = step_even_if_closed(name, folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def listing_at(folder: int) -> dict[str, bool | None]:
+    """The names in an open folder, and whether each is one itself, None for a link.
 
     Also where somebody inside took our right to look.
     """
+    itself = f"/proc/self/fd/{folder}"  # a handle that is only for going on from there cannot be listed
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(itself) as entries:
             return {entry.name: kind_of(entry) for entry in entries}
     except PermissionError:
-        # A handle that is only for going on from there cannot be listed itself.
-        with folder_itself(folder) as opened, writable(opened), os.scandir(f"/proc/self/fd/{opened}") as entries:
+        with writable(folder), os.scandir(itself) as entries:
             return {entry.name: kind_of(entry) for entry in entries}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.files.plain_text import text_of
+from toolyard.files.plain_text import text_itself
 from toolyard.files.write_times import may_be_from_tools
 from toolyard.process.sandbox.mount_points import SOCKET
 
@@ -49,7 +49,7 @@ def guard_or_move(draft: LayoutDraft, path: str) -> None:
 def uses_yarn(root: str) -> bool:
     """Whether a project is one of yarn's, which outside would stop at what is no file in the place of its settings."""
     lock, package = os.path.join(root, "yarn.lock"), os.path.join(root, "package.json")
-    return is_owners(lock) or (is_owners(package) and '"yarn@' in text_of(package))
+    return is_owners(lock) or (is_owners(package) and '"yarn@' in text_itself(package))
 
 
 def is_owners(path: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from toolyard.files.plain_text import printable
 from toolyard.process.keeper.guard_lists import SEPARATOR, told_beside
-from toolyard.process.keeper.held_files import content
+from toolyard.process.keeper.held_files import SAFELY, content
 from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, free_name, is_free, move_unwanted, writable
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def keep_wanted(
     What was written there meanwhile is its owner's, since nobody else could.
     """
     above, name = os.path.split(path)
-    now = content(path)
-    kept = now if now != before else before if wanted is None else wanted
     with folder_itself(above) as folder, writable(folder):
+        now = content_at(name, folder)
+        kept = now if now != before else before if wanted is None else wanted
         if kept is not None and kept != now:
             try:
                 new = write_new(folder, name, kept, like)
@@ -64,6 +64,18 @@ def keep_wanted(
         place = free_name(f"{name}.from-sandbox", folder)
         os.rename(beside, place, src_dir_fd=folder, dst_dir_fd=folder)
     return os.path.join(above, place)
+
+
+def content_at(name: str, folder: int) -> bytes | None:
+    """What a regular file in an open folder holds; None when there is none, or it is too long."""
+    try:
+        fd = os.open(name, SAFELY, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        return content(fd)
+    finally:
+        os.close(fd)
 
 
 def put_aside(path: str, what: Fate = "removed") -> Outcome:

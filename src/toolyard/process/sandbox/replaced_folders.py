@@ -10,9 +10,9 @@ import os
 import stat
 import time
 
-from toolyard.process.keeper.held_files import SAFELY, SETTLED_WITHIN, content, settle
-from toolyard.process.sandbox.mount_points import move_aside, writable
-from toolyard.process.sandbox.replaced_files import Outcome, put_aside
+from toolyard.process.keeper.held_files import SAFELY, SETTLED_WITHIN, settle
+from toolyard.process.sandbox.mount_points import folder_itself, move_aside, writable
+from toolyard.process.sandbox.replaced_files import Outcome, content_at, put_aside
 
 MOST_COMPARED = 2_000
 """Entries; of a folder that holds more, all is put aside."""
@@ -28,7 +28,8 @@ def put_folder_aside(path: str, before: int) -> list[Outcome]:
     if not os.path.lexists(path):
         return []
     try:
-        new = os.open(path, AS_FOLDER)
+        with folder_itself(os.path.dirname(path)) as above:
+            new = os.open(os.path.basename(path), AS_FOLDER, dir_fd=above)
     except OSError:  # it is none, or somebody closed it to us
         return [put_aside(path)]
     try:
@@ -100,15 +101,7 @@ def is_same(name: str, new: int, before: int) -> bool:
             return False
         if stat.S_ISLNK(facts[0].st_mode):
             return os.readlink(name, dir_fd=new) == os.readlink(name, dir_fd=before)
-        data = [content_of(name, folder) for folder in (new, before)]
+        data = [content_at(name, folder) for folder in (new, before)]
     except OSError:
         return False
     return data[0] is not None and data[0] == data[1]
-
-
-def content_of(name: str, folder: int) -> bytes | None:
-    fd = os.open(name, SAFELY, dir_fd=folder)
-    try:
-        return content(fd)
-    finally:
-        os.close(fd)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 
 from toolyard.files.plain_text import printable
@@ -173,7 +172,8 @@ class RepositoryExchange:
 
     def _make_room(self) -> None:
         """Make what git takes a folder for a repository by, in one that is none yet."""
+        self.sides.outside.make_root()
         for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
-            os.makedirs(f"{self.git}/{name}", exist_ok=True)
+            self.sides.outside.make_folder(name)
         with contextlib.suppress(FileExistsError):
             self.sides.outside.add("HEAD", EMPTY_HEAD)

@@ -12,7 +12,7 @@ import stat
 import time
 
 from toolyard.core.regexes import late_pattern
-from toolyard.files.steps import open_folder, walk_from
+from toolyard.files.steps import open_folder, open_itself, step_into, walk_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +125,15 @@ class GitFiles:
         self.contents()
         self._is_unsure = False
 
+    def make_root(self) -> None:
+        """Make the folder itself, and those that lead to it."""
+        os.close(open_folder("/", filter(None, self.root.split("/")), pass_or_make))
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder in it, unless it is there."""
+        with self._folder(name, make=True):
+            pass
+
     def add(self, name: str, data: bytes) -> None:
         """Write a file that is not there yet."""
         above, _, last = name.rpartition("/")
@@ -185,7 +194,7 @@ class GitFiles:
     @contextlib.contextmanager
     def _folder(self, path: str, *, make: bool = False) -> Iterator[int]:
         """A folder in the git folder, opened without following a link."""
-        root = open_folder("/", filter(None, self.root.split("/")))
+        root = open_itself(self.root)
         try:
             fd = descend(root, filter(None, path.split("/")), make_and_step if make else step)
         finally:
@@ -240,6 +249,14 @@ def take_lock(folder: int, name: str, patience: float) -> int:
 
 def step(name: str, folder: int) -> int:
     return os.open(name, FOLDER, dir_fd=folder)
+
+
+def pass_or_make(name: str, folder: int) -> int:
+    """Step into a folder, which is made where there is none; most above can be passed, and not written."""
+    try:
+        return step_into(name, folder)
+    except FileNotFoundError:
+        return make_and_step(name, folder)
 
 
 def make_and_step(name: str, folder: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.core.regexes import late_pattern
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import text_of
+from toolyard.files.plain_text import text_itself
 from toolyard.files.user_folders import SYSTEM_FOLDERS
 from toolyard.process.sandbox.draft import nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
@@ -32,6 +32,8 @@ MOST_NESTED = 128
 """The most repositories and pointers below that are guarded: each takes mounts, and many cost much more than few."""
 NEEDED = ("HEAD", "objects", "refs")
 """What a folder is a repository by."""
+SHOWN = ("config", "objects/info", "objects/info/alternates")
+"""What else git inside gets of one: a link there would show it what is hidden."""
 
 
 def guard_repository(draft: LayoutDraft, root: str) -> None:
@@ -95,7 +97,7 @@ def guard_below(draft: LayoutDraft, git: str) -> str:
         return "it is a link"
     if os.path.isfile(git):
         draft.guard(git)
-        if found := POINTER.match(text_of(git)):
+        if found := POINTER.match(text_itself(git)):
             guard_missing(draft, os.path.dirname(git), os.path.join(os.path.dirname(git), found[1], "index"))
         return ""
     if not reason and is_usual(git) and os.stat(git).st_uid == os.geteuid():
@@ -141,6 +143,7 @@ def is_usual(git: str) -> bool:
     """Whether a git folder holds all that git needs, in files that can be compared one by one."""
     is_there = all(os.path.lexists(f"{git}/{name}") and not os.path.islink(f"{git}/{name}") for name in NEEDED)
     is_elsewhere = os.path.lexists(f"{git}/commondir") or os.path.lexists(f"{git}/reftable")
+    is_elsewhere = is_elsewhere or any(os.path.islink(f"{git}/{name}") for name in SHOWN)
     return is_there and os.path.realpath(git) == git and os.path.isdir(f"{git}/objects") and not is_elsewhere
 
 
@@ -172,9 +175,9 @@ def open_above(draft: LayoutDraft, git: str) -> None:
 def guard_worktree(draft: LayoutDraft, root: str, pointer: str) -> None:
     """A worktree's repository is elsewhere: it can be written if it says itself that this is its worktree."""
     draft.guard(pointer)
-    found = POINTER.match(text_of(pointer))
+    found = POINTER.match(text_itself(pointer))
     own = os.path.realpath(os.path.join(root, found[1])) if found else ""
-    back, common = (text_of(os.path.join(own, name)).rstrip("\r\n") for name in ("gitdir", "commondir"))
+    back, common = (text_itself(os.path.join(own, name)).rstrip("\r\n") for name in ("gitdir", "commondir"))
     if not own or not back or not common or os.path.realpath(back) != os.path.realpath(pointer):
         return
     guard_missing(draft, root, os.path.join(own, "index"))

@@ -11,10 +11,10 @@ import os
 from typing import Any, NamedTuple
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import data_of, text_of
+from toolyard.files.plain_text import data_itself, text_itself
 from toolyard.files.removal import remove_tree
 from toolyard.process.sandbox.git.submodules import entries_of
-from toolyard.process.sandbox.mount_points import REPOSITORY
+from toolyard.process.sandbox.mount_points import REPOSITORY, folder_itself, listing_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class InsideRepository(NamedTuple):
         """What of the real folder can be read inside as it is: hooks, and folders that are none of git's own."""
         if self.is_new:
             return []
-        with contextlib.suppress(OSError), os.scandir(self.git) as entries:
-            found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        with contextlib.suppress(OSError), folder_itself(self.git) as folder:
+            found = [name for name, is_folder in listing_at(folder).items() if is_folder]
             shown = [name for name in sorted(found) if name not in EXCHANGED and not self._is_idle(name)]
             return [f"{self.git}/{name}" for name in shown][:MOST_SHOWN]
         return []
@@ -79,7 +79,10 @@ class PrivateGitFolder:
         self.objects = objects
 
     def make(self) -> None:
-        """Make it anew, with nothing but what git inside needs to find the real objects."""
+        """Make it anew, with nothing but what git inside needs to find the real objects.
+
+        All that is read here is shown inside, so it must be the repository's own: no link is followed.
+        """
         git = self.repository.git
         for path in (self.place, self.objects):
             remove_tree(path)
@@ -90,7 +93,7 @@ class PrivateGitFolder:
         with open(f"{self.objects}/info/alternates", "wb") as file:
             file.writelines(os.fsencode(path) + b"\n" for path in (f"{git}/{REAL_OBJECTS}", *alternates_of(git)))
         with open(f"{self.place}/config", "wb") as file:
-            file.write(data_of(f"{git}/config"))
+            file.write(data_itself(f"{git}/config"))
 
     def mounts(self) -> Iterator[str]:
         """Options for bubblewrap."""
@@ -135,5 +138,5 @@ def is_like_git(names: Collection[str]) -> bool:
 def alternates_of(git: str) -> list[str]:
     """Other stores of objects that a repository names; git takes no relative ones at second hand."""
     objects = f"{git}/objects"
-    lines = text_of(f"{objects}/info/alternates").splitlines()
+    lines = text_itself(f"{objects}/info/alternates").splitlines()
     return [os.path.normpath(os.path.join(objects, line)) for line in lines if line and not line.startswith(("#", '"'))]

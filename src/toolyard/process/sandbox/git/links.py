@@ -12,7 +12,7 @@ import time
 from typing import NamedTuple
 
 from toolyard.process.sandbox.git.inside_repository import is_like_git
-from toolyard.process.sandbox.mount_points import folder_itself, listing, writable
+from toolyard.process.sandbox.mount_points import folder_itself, listing_at, writable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ class GitFolderPart(NamedTuple):
 class GitFolderWalk:
     """Looks through git folders, the second time only at folders that have changed."""
 
-    def __init__(self, is_new: Callable[[str], bool]) -> None:
-        """`is_new` tells of a link or a pipe whether tools may have made it."""
+    def __init__(self, is_new: Callable[[str, os.stat_result], bool]) -> None:
+        """`is_new` tells of a link or a pipe, by its path and what the system says of it, whether tools may have made
+        it."""
         self._is_new = is_new
         self._seen: dict[str, tuple[int, GitFolderPart]] = {}
 
@@ -48,7 +49,7 @@ class GitFolderWalk:
         """Remove links and pipes that tools made; tells of each that it was, and where it led."""
         removed: dict[str, str] = {}
         for link in [link for _, part in self._parts(git) for link in part.links]:
-            removed |= remove_link(link)
+            removed |= remove_link(link, self._is_new)
         return removed
 
     def repositories(self, git: str) -> list[str]:
@@ -70,38 +71,46 @@ class GitFolderWalk:
     def _look(self, folder: str) -> GitFolderPart:
         """What is in a folder, from memory if nothing was made there since."""
         try:
-            changed = os.lstat(folder).st_ctime_ns
-            if (seen := self._seen.get(folder)) and seen[0] == changed:
+            # By path, as all that decides only whether to look again.
+            if (seen := self._seen.get(folder)) and seen[0] == os.lstat(folder).st_ctime_ns:
                 return seen[1]
-            listed = listing(folder)
+            with folder_itself(folder) as opened:
+                changed, listed = os.fstat(opened).st_ctime_ns, listing_at(opened)
+                links = [
+                    path
+                    for name, is_folder in listed.items()
+                    if not is_folder and self._is_unwanted(path := f"{folder}/{name}", name, opened)
+                ]
         except OSError:
             return GitFolderPart([], [], False)
-        paths = {os.path.join(folder, name): is_folder for name, is_folder in listed.items()}
-        links = [path for path, is_folder in paths.items() if not is_folder and is_link_or_pipe(path)]
-        part = GitFolderPart(
-            [path for path, is_folder in paths.items() if is_folder],
-            [path for path in links if self._is_new(path)],
-            is_like_git(listed.keys()),
-        )
+        below = [f"{folder}/{name}" for name, is_folder in listed.items() if is_folder]
+        part = GitFolderPart(below, links, is_like_git(listed.keys()))
         if not part.links and time.time_ns() - changed > JUST_NOW:
             self._seen[folder] = changed, part
         return part
 
+    def _is_unwanted(self, path: str, name: str, folder: int) -> bool:
+        """Whether what has a name in an open folder is a link or a pipe that tools may have made."""
+        try:
+            facts = os.lstat(name, dir_fd=folder)
+        except OSError:
+            return False
+        return is_link_or_pipe(facts.st_mode) and self._is_new(path, facts)
 
-def remove_link(link: str) -> dict[str, str]:
-    """Remove a link or a pipe; tells that it was, and where it led."""
+
+def remove_link(link: str, is_new: Callable[[str, os.stat_result], bool]) -> dict[str, str]:
+    """Remove a link or a pipe that tools may have made; tells that it was, and where it led."""
     folder, name = os.path.split(link)
     with contextlib.suppress(OSError), folder_itself(folder) as opened, writable(opened):
-        is_link = stat.S_ISLNK(os.lstat(name, dir_fd=opened).st_mode)
+        facts = os.lstat(name, dir_fd=opened)
+        if not is_link_or_pipe(facts.st_mode) or not is_new(link, facts):
+            return {}  # it is another one by now
+        is_link = stat.S_ISLNK(facts.st_mode)
         what = f"a link to {os.readlink(name, dir_fd=opened)}" if is_link else "a pipe"
         os.unlink(name, dir_fd=opened)
         return {link: f"removed: it was {what}"}
     return {}
 
 
-def is_link_or_pipe(path: str) -> bool:
-    try:
-        mode = os.lstat(path).st_mode
-    except OSError:
-        return False
+def is_link_or_pipe(mode: int) -> bool:
     return stat.S_ISLNK(mode) or stat.S_ISFIFO(mode)

@@ -3,6 +3,10 @@
 Nothing can keep tools from making a repository in a folder of their own, which is ordinary work. But git obeys the
 configuration and the hooks of every repository that its owner steps into. So it is looked for after calls, and at the
 end; a job that goes on can make it again in between.
+
+Such a job may also exchange any folder for a link at any moment. So what is judged, read, moved or written here is
+reached step by step, by a handle on its folder, and no link is followed: whatever a path leads to by then, nothing
+happens beside the workspace.
 """
 
 from __future__ import annotations
@@ -13,12 +17,12 @@ import os
 import stat
 
 from toolyard.files.inside import is_inside
-from toolyard.files.plain_text import data_of, printable
+from toolyard.files.plain_text import data_at, data_itself, printable
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, is_hook
 from toolyard.process.sandbox.git.links import GitFolderWalk, TooManyFolders, remove_link
 from toolyard.process.sandbox.git.repository_walk import KnownRepositories, RepositoryWalk
 from toolyard.process.sandbox.git.settings import lost_addresses, plain_part
-from toolyard.process.sandbox.mount_points import NEW_FILE, folder_itself, listing, move_aside, writable
+from toolyard.process.sandbox.mount_points import NEW_FILE, folder_in, folder_itself, listing_at, move_aside, writable
 from toolyard.process.sandbox.watch import identity_of
 
 TYPE_CHECKING = False
@@ -143,11 +147,8 @@ class NestedRepositories:
     def _find_elsewhere(self) -> Iterator[str]:
         """Of a workspace that is a worktree, its own part of the repository, and that repository."""
         for root in self._roots:
-            if os.path.isfile(pointer := os.path.join(root, ".git")):
-                own = os.path.realpath(os.path.join(root, pointer_in(pointer).removeprefix("gitdir: ")))
-                yield own
-                if common := pointer_in(os.path.join(own, "commondir")):
-                    yield os.path.realpath(os.path.join(own, common))
+            with contextlib.suppress(OSError):  # of who changes links on the way just now
+                yield from elsewhere_of(root)
 
     def _is_sealed(self, path: str) -> bool:
         """Whether nobody inside can have changed anything below a folder, which may hold thousands of others."""
@@ -169,6 +170,7 @@ class NestedRepositories:
         """Of one repository, whose `.git` may be a pointer to another folder, and that one to a third."""
         if self._is_closed(git):
             return {}  # as of nearly every workspace, at every call: to follow its path would cost far more
+        # The last time that links are followed: what is done from here on is done where none leads.
         named, git = git, os.path.realpath(git)
         if self._is_sealed(git):
             return {}
@@ -189,59 +191,75 @@ class NestedRepositories:
         """A link to where nobody looks: by another name only git is kept from following it."""
         if is_repository_of_its_own(link):
             return self._put_aside(link)
-        return remove_link(link) if self._is_new(link) else {}
+        return remove_link(link, self._is_new)
 
     def _disarm_folder(self, git: str, depth: int) -> dict[str, str]:
         """What git would obey in one folder that it takes for a repository."""
         if git in self._visited:
             return {}
         self._visited.add(git)
+        try:
+            with folder_itself(git) as folder:
+                return self._disarm_opened(git, folder, depth)
+        except (FileNotFoundError, NotADirectoryError):  # it is gone, or a link by now
+            return {}
+
+    def _disarm_opened(self, git: str, folder: int, depth: int) -> dict[str, str]:
         moved: dict[str, str] = {}
-        common = os.path.join(git, "commondir")
-        if (target := pointer_in(common)) not in ("", "."):
-            moved |= self._follow(common, os.path.join(git, target), depth)
+        if (target := pointer_at("commondir", folder)) not in ("", "."):
+            moved |= self._follow(os.path.join(git, "commondir"), os.path.join(git, target), depth)
         for name in CONFIGS:
-            moved |= self._disarm_config(git, name)
+            moved |= self._disarm_config(git, name, folder)
         for name in OLD_ADDRESSES:
-            if names_in(os.path.join(git, name)):
-                moved |= self._put_aside(os.path.join(git, name))
-        return moved | self._disarm_hooks(git)
+            if names_in(name, folder):
+                moved |= self._put_aside_at(name, folder, git)
+        return moved | self._disarm_hooks(git, folder)
 
     def _name_real_objects(self, git: str) -> None:
         """A clone of a repository that git inside has for itself names its objects as they are called inside."""
         names = {f"{real}/{REAL_OBJECTS}": f"{real}/objects" for real in self._repositories_of_worktrees}
-        lines = os.fsdecode(data_of(os.path.join(git, "objects", "info", "alternates"))).splitlines()
-        if not any(line in names for line in lines):
+        place = os.path.join(git, "objects", "info")
+        if not names or not os.path.lexists(os.path.join(place, "alternates")):
             return
-        text = "".join(f"{line}\n" for line in dict.fromkeys(names.get(line, line) for line in lines))
-        with contextlib.suppress(OSError), folder_itself(os.path.join(git, "objects", "info")) as folder:
+        with contextlib.suppress(OSError), folder_itself(place) as folder:
+            lines = os.fsdecode(data_at("alternates", folder)).splitlines()
+            if not any(line in names for line in lines):
+                return
+            text = "".join(f"{line}\n" for line in dict.fromkeys(names.get(line, line) for line in lines))
             with open(os.open("alternates.new", NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
                 file.write(os.fsencode(text))
             os.rename("alternates.new", "alternates", src_dir_fd=folder, dst_dir_fd=folder)
 
     def _follow(self, pointer: str, target: str, depth: int) -> dict[str, str]:
         """Disarm what a pointer leads to; one that leads to where nobody looks is put aside itself."""
-        if self._is_ours(os.path.realpath(target)):
-            return self._disarm(target, depth + 1)
+        if self._is_ours(real := os.path.realpath(target)):
+            return self._disarm(real, depth + 1)
         return self._put_aside(pointer)
 
     def _put_aside(self, path: str) -> dict[str, str]:
         folder, name = os.path.split(path)
-        if not self._is_new(path):
+        with contextlib.suppress(OSError), folder_itself(folder) as opened:
+            return self._put_aside_at(name, opened, folder)
+        return {}
+
+    def _put_aside_at(self, name: str, folder: int, above: str) -> dict[str, str]:
+        """Put aside something new in an open folder, whose path is given, too."""
+        path = os.path.join(above, name)
+        if not self._is_new_at(name, folder, path):
             return {}
-        with contextlib.suppress(OSError), folder_itself(os.path.realpath(folder)) as opened, writable(opened):
-            return {path: os.path.join(folder, move_aside(name, opened))}
+        with contextlib.suppress(OSError), writable(folder):
+            return {path: os.path.join(above, move_aside(name, folder))}
         return {}
 
     def _is_ours(self, git: str) -> bool:
         return any(is_inside(git, root) for root in (*self._roots, *self._repositories_of_worktrees))
 
-    def _disarm_config(self, git: str, name: str) -> dict[str, str]:
+    def _disarm_config(self, git: str, name: str, folder: int) -> dict[str, str]:
         """Leave of a configuration what names no program, and keep the whole beside it."""
         path, moved = os.path.join(git, name), {}
-        if not self._is_new(path):
+        if not self._is_new_at(name, folder, path):
             return {}
-        text = settings_text(path)
+        text = settings_text(name, folder)
         digest = hashlib.blake2b(os.fsencode(text), digest_size=16).digest()
         if digest == self._plain.get(path):
             return {}
@@ -249,7 +267,7 @@ class NestedRepositories:
             self._plain[path] = digest
             return {}
         # One that cannot be moved must not keep the hooks and the other repositories.
-        with contextlib.suppress(OSError), folder_itself(git) as folder, writable(folder):
+        with contextlib.suppress(OSError), writable(folder):
             moved[path] = os.path.join(git, move_aside(name, folder))
             with open(os.open(name, NEW_FILE, 0o644, dir_fd=folder), "wb") as file:
                 file.write(os.fsencode(plain))
@@ -257,28 +275,27 @@ class NestedRepositories:
                 moved[path] = with_word_on_address(moved[path], git, lost[0])
         return moved
 
-    def _disarm_hooks(self, git: str) -> dict[str, str]:
-        hooks = os.path.join(git, "hooks")
-        if identity_of(hooks) in self._guarded.values():
-            return {}
-        if os.path.islink(hooks):
-            return self._put_aside(hooks)
-        new = [name for name in names_in(hooks) if is_hook(name) and self._is_new(os.path.join(hooks, name))]
-        if not new:
-            return {}
-        moved = {}
-        with contextlib.suppress(OSError), folder_itself(hooks) as folder, writable(folder):
-            for name in new:
-                with contextlib.suppress(OSError):  # one that cannot be moved must not keep the others
-                    moved[os.path.join(hooks, name)] = os.path.join(hooks, move_aside(name, folder))
+    def _disarm_hooks(self, git: str, folder: int) -> dict[str, str]:
+        if is_link("hooks", folder):
+            return self._put_aside_at("hooks", folder, git)
+        moved: dict[str, str] = {}
+        with contextlib.suppress(OSError), folder_in("hooks", folder) as hooks:
+            facts = os.fstat(hooks)
+            if (facts.st_dev, facts.st_ino) in self._guarded.values():
+                return {}
+            for name in filter(is_hook, listing_at(hooks)):
+                moved |= self._put_aside_at(name, hooks, os.path.join(git, "hooks"))
         return moved
 
-    def _is_new(self, path: str) -> bool:
-        """Whether something was made or changed since tools can write; that time nobody can set."""
+    def _is_new_at(self, name: str, folder: int, path: str) -> bool:
+        """Whether something in an open folder is new, as that which is at a path."""
         try:
-            facts = os.lstat(path)
+            return self._is_new(path, os.lstat(name, dir_fd=folder))
         except OSError:
             return False
+
+    def _is_new(self, path: str, facts: os.stat_result) -> bool:
+        """Whether something was made or changed since tools can write; that time nobody can set."""
         if self._guarded.get(path) == (facts.st_dev, facts.st_ino):
             return False
         return facts.st_ctime_ns >= self._since or self._was_ever_written(path, facts)
@@ -289,6 +306,21 @@ class NestedRepositories:
         if key not in self._judged:
             self._judged[key] = is_from_tools(path, facts)
         return self._judged[key]
+
+
+def elsewhere_of(root: str) -> list[str]:
+    """Where the pointer of a worktree leads, and the repository there.
+
+    Anybody can write a pointer to any folder, so only a repository counts that names this very worktree itself.
+    """
+    pointer = os.path.join(root, ".git")
+    if not os.path.isfile(pointer) or not (target := pointer_in(pointer).removeprefix("gitdir: ")):
+        return []
+    own = os.path.realpath(os.path.join(root, target))
+    if os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "gitdir")))) != pointer:
+        return []
+    common = os.path.realpath(os.path.join(own, pointer_in(os.path.join(own, "commondir"))))
+    return [own, common] if is_inside(own, os.path.join(common, "worktrees")) else [own]
 
 
 def with_word_on_address(aside: str, git: str, lost: GitSetting) -> str:
@@ -314,7 +346,16 @@ def is_from_tools(path: str, facts: os.stat_result) -> bool:
 
 def pointer_in(path: str) -> str:
     """What a pointer names, as git reads it: line ends are taken off and nothing else, and a NUL ends it."""
-    return os.fsdecode(data_of(path).rstrip(b"\r\n").split(b"\0")[0])
+    return pointer_of(data_itself(path))
+
+
+def pointer_at(name: str, folder: int) -> str:
+    """The same of a pointer in an open folder."""
+    return pointer_of(data_at(name, folder))
+
+
+def pointer_of(data: bytes) -> str:
+    return os.fsdecode(data.rstrip(b"\r\n").split(b"\0")[0])
 
 
 def is_repository_of_its_own(git: str) -> bool:
@@ -322,20 +363,29 @@ def is_repository_of_its_own(git: str) -> bool:
     return os.path.basename(git) == ".git"
 
 
-def names_in(folder: str) -> Iterable[str]:
+def names_in(name: str, folder: int) -> Iterable[str]:
+    """The names in a folder in an open folder; none of what a link leads to."""
     try:
-        return [] if os.path.islink(folder) else list(listing(folder))
+        with folder_in(name, folder) as opened:
+            return listing_at(opened)
     except OSError:
         return []
 
 
-def settings_text(path: str) -> str:
-    """The text of a configuration; of what is none, or is too long, something that nobody takes for settings."""
+def is_link(name: str, folder: int) -> bool:
     try:
-        facts = os.lstat(path)
+        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+    except OSError:
+        return False
+
+
+def settings_text(name: str, folder: int) -> str:
+    """The text of a configuration in an open folder; of what is none, or too long, something that is no setting."""
+    try:
+        facts = os.lstat(name, dir_fd=folder)
     except OSError:
         return ""
-    data = data_of(path, LONGEST_CONFIG + 1) if stat.S_ISREG(facts.st_mode) else b"\0"
+    data = data_at(name, folder, LONGEST_CONFIG + 1) if stat.S_ISREG(facts.st_mode) else b"\0"
     is_text = b"\0" not in data and len(data) <= LONGEST_CONFIG and bool(data or not facts.st_size)
     return os.fsdecode(data) if is_text else "\0"
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from toolyard.files.plain_text import text_of
 from toolyard.process.sandbox.git.settings import HARMLESS, settings_in
+from toolyard.process.sandbox.git.submodules import entries_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def obeyed_files(git: str, read: dict[str, list[GitSetting]] | None = None) -> O
         if file in settings:
             continue
         settings[file] = None
+        # Also through links, as git outside reads it: nothing of it is shown, and what it names is guarded.
         if file not in read:
             read[file] = list(settings_in(text_of(file)))
         for one in read[file]:
@@ -81,11 +83,7 @@ def repository_settings(git: str) -> Iterator[str]:
     yield os.path.join(git, "config")
     yield os.path.join(git, "config.worktree")
     worktrees = os.path.join(git, "worktrees")
-    try:
-        names = sorted(os.listdir(worktrees))[:MOST_WORKTREES]
-    except OSError:
-        return
-    yield from (os.path.join(worktrees, name, "config.worktree") for name in names)
+    yield from (os.path.join(worktrees, name, "config.worktree") for name in entries_of(worktrees)[:MOST_WORKTREES])
 
 
 def located(value: str, folder: str) -> str:

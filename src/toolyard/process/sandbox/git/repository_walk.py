@@ -10,7 +10,7 @@ from typing import NamedTuple
 from toolyard.files.inside import is_inside
 from toolyard.process.sandbox.folder_events import LOOK_ANYWAY_AFTER
 from toolyard.process.sandbox.git.inside_repository import is_like_git
-from toolyard.process.sandbox.mount_points import listing
+from toolyard.process.sandbox.mount_points import folder_itself, listing_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,10 +92,12 @@ class RepositoryWalk:
     def look(self, folder: str, *, is_told: bool = False) -> FolderContents:
         """What is in a folder; from memory if nothing was made or removed since, and nobody told of it."""
         try:
-            changed = os.lstat(folder).st_ctime_ns
-            if not is_told and (seen := self._seen.get(folder)) and seen[0] == changed:
+            # By path, as all that decides only whether to look again.
+            seen = None if is_told else self._seen.get(folder)
+            if seen and seen[0] == os.lstat(folder).st_ctime_ns:
                 return seen[1]
-            listed = listing(folder)
+            with folder_itself(folder) as opened:
+                changed, listed = os.fstat(opened).st_ctime_ns, listing_at(opened)
         except OSError:
             return FolderContents((), (), (), (), 0)
         below = [name for name, is_folder in listed.items() if is_folder and name != ".git"]
@@ -118,7 +120,10 @@ class RepositoryWalk:
             named = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
         except OSError:
             return False
-        return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
+        try:
+            return is_inside(named, "/proc") or is_inside(os.path.realpath(link), self.caches)
+        except OSError:  # somebody changes it just now, who must not end the walk by that
+            return True
 
 
 def is_changed(folder: str, since: int | None) -> bool:

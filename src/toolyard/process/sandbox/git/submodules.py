@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from toolyard.files.plain_text import data_of
+from toolyard.files.plain_text import data_itself
+from toolyard.process.sandbox.mount_points import folder_itself, listing_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ def folders_in(top: str, index: str) -> list[str]:
     """
     from toolyard.process.sandbox.git.outgoing.index_file import MODULE, read_index
 
-    data = data_of(index, LONGEST_INDEX)
+    data, beside = data_itself(index, LONGEST_INDEX), os.path.dirname(index)
     for id_length in (20, 32) if MODULE in data else ():
         try:
-            found = read_index(data, id_length, lambda name: data_of(f"{os.path.dirname(index)}/{name}", LONGEST_INDEX))
+            found = read_index(data, id_length, lambda name: data_itself(f"{beside}/{name}", LONGEST_INDEX))
         except (ValueError, IndexError):
             continue
         return [os.path.join(top, os.fsdecode(one.name)) for one in found.entries if one.mode == MODULE]
@@ -53,7 +54,9 @@ def folders_in(top: str, index: str) -> list[str]:
 
 
 def entries_of(folder: str) -> list[str]:
+    """The names in a folder itself; none where a link leads to it, or there is none."""
     try:
-        return sorted(os.listdir(folder))
+        with folder_itself(folder) as opened:
+            return sorted(listing_at(opened))
     except OSError:
         return []

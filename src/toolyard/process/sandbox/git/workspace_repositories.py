@@ -6,12 +6,13 @@ import contextlib
 import os
 from typing import Any
 
-from toolyard.files.plain_text import printable, text_of
+from toolyard.files.plain_text import data_at, printable
 from toolyard.process.sandbox.folder_events import FolderEvents
 from toolyard.process.sandbox.git.exchange import RepositoryExchange
 from toolyard.process.sandbox.git.git_files import GitFiles
 from toolyard.process.sandbox.git.inside_repository import REAL_OBJECTS, git_program
-from toolyard.process.sandbox.git.submodules import entries_of, modules_of
+from toolyard.process.sandbox.git.submodules import modules_of
+from toolyard.process.sandbox.mount_points import folder_in, folder_itself, listing_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class WorkspaceRepositories:
         lines = (GitFiles(place).content("objects/info/alternates") or b"").splitlines()
         shared = [names[line] for line in lines if line in names]
         with contextlib.suppress(FileExistsError):
-            os.makedirs(git, exist_ok=True)
+            GitFiles(git).make_root()
             GitFiles(git).add("objects/info/alternates", b"".join(line + b"\n" for line in shared))
 
     def _add(self, git: str, place: str, objects: str, known_file: str, *, is_new: bool) -> RepositoryExchange:
@@ -129,13 +130,23 @@ def finish_removals(pointers: Iterable[str]) -> list[str]:
     """
     gone = []
     for pointer in pointers:
-        folder = os.path.dirname(pointer)
-        own = os.path.join(folder, text_of(pointer).removeprefix("gitdir: ").rstrip("\r\n"))
-        repository, _, name = own.rpartition(f"{os.sep}worktrees{os.sep}")
-        is_unknown = name and os.path.isfile(f"{repository}/HEAD") and not os.path.lexists(own)
-        if is_unknown and entries_of(folder) == [os.path.basename(pointer)]:
-            with contextlib.suppress(OSError):
-                os.unlink(pointer)
-                os.rmdir(folder)
-                gone.append(folder)
+        above, name = os.path.split(os.path.dirname(pointer))
+        # By handles: whoever exchanges the folder for a link meanwhile has nothing removed elsewhere.
+        with contextlib.suppress(OSError), folder_itself(above) as outer:
+            with folder_in(name, outer) as folder:
+                if not is_of_removed(pointer, folder):
+                    continue
+                os.unlink(os.path.basename(pointer), dir_fd=folder)
+            os.rmdir(name, dir_fd=outer)
+            gone.append(os.path.dirname(pointer))
     return gone
+
+
+def is_of_removed(pointer: str, folder: int) -> bool:
+    """Whether an open folder holds nothing but a pointer to a worktree that its repository does not know any more."""
+    target = os.fsdecode(data_at(os.path.basename(pointer), folder))
+    own = os.path.join(os.path.dirname(pointer), target.removeprefix("gitdir: ").rstrip("\r\n"))
+    repository, _, name = own.rpartition(f"{os.sep}worktrees{os.sep}")
+    if "\0" in own or not name or not os.path.isfile(f"{repository}/HEAD") or os.path.lexists(own):
+        return False
+    return list(listing_at(folder)) == [os.path.basename(pointer)]

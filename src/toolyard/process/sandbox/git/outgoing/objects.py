@@ -13,7 +13,7 @@ from toolyard.core.regexes import late_pattern
 from toolyard.process.sandbox.git.git_files import FOLDER, READ, stamp_of, write_all
 from toolyard.process.sandbox.git.outgoing.git_outside import MOST_SECONDS, GitOutside
 from toolyard.process.sandbox.git.outgoing.reachable import ID, Reachable
-from toolyard.process.sandbox.mount_points import folder_itself
+from toolyard.process.sandbox.mount_points import folder_in, folder_itself
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,10 +180,11 @@ class ObjectHandover:
 
     def _copy(self, half: str, rest: str, folder: int) -> None:
         """Copy one object while its name is checked; nobody inside can change the copy."""
-        place = f"{self._git}/objects/{half}"
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(place)
-        with folder_itself(place) as target, opened(rest, READ, folder) as source:
+        with (
+            folder_itself(f"{self._git}/objects") as objects,
+            made_in(half, objects) as target,
+            opened(rest, READ, folder) as source,
+        ):
             if self._refused.get(half + rest) == stamp_of(os.fstat(source)):
                 return
             temporary = f"tmp_obj_{os.urandom(6).hex()}"
@@ -284,6 +285,13 @@ def names_at(folder: int) -> list[str]:
     """The names in an open folder."""
     with opened(".", FOLDER, folder) as listed:
         return sorted(os.listdir(listed))
+
+
+def made_in(name: str, folder: int) -> contextlib.AbstractContextManager[int]:
+    """A folder in an open folder, which is made where there is none."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    return folder_in(name, folder)
 
 
 @contextlib.contextmanager
