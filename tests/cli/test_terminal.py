@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from support import CommandLine, Terminal
+from toolyard.cli import render
+from toolyard.cli.render import show_note
 from yard import script
 
 
@@ -107,3 +111,17 @@ def test_findings_are_coloured_by_their_weight_on_a_terminal_only(toolyard: Comm
     assert "\x1b[31mprobe.bash:1: error:" in terminal.text
     assert "\x1b[33mprobe.bash:1: warning:" in terminal.text
     assert "\x1b[" not in toolyard("tool", "check", file).out
+
+
+def test_a_notice_that_is_longer_than_a_line_breaks_between_words(monkeypatch, capsys):
+    sentence = "the session goes on in the folder where it was, and what was asked waits for an answer"
+    show_note(sentence, hint=f"in a pipe {sentence}")
+    assert capsys.readouterr().err.splitlines() == [sentence, f"  hint: in a pipe {sentence}"]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(render, "terminal_width", lambda: 30)
+    show_note(sentence)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 2
+    assert all(len(line) < 30 for line in lines)
+    assert " ".join(" ".join(lines).split()) == sentence

@@ -96,9 +96,9 @@ def show_rows(rows: Sequence[Sequence[str]]) -> None:
 
 def show_note(text: str, style: str = "", *, hint: str = "") -> None:
     """Show a person something beside the answer, and a hint what to do about it."""
-    write(sys.stderr, paint(text, style, sys.stderr) + "\n")
+    write(sys.stderr, paint(fitted(text, sys.stderr), style, sys.stderr) + "\n")
     if hint:
-        write(sys.stderr, paint(f"  hint: {hint}\n", "faint", sys.stderr))
+        write(sys.stderr, paint(fitted(f"  hint: {hint}", sys.stderr) + "\n", "faint", sys.stderr))
 
 
 def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> None:
@@ -198,6 +198,14 @@ def wrapped(text: str, indent: str = "    ") -> str:
     width = max(20, terminal_width() - 1)
     lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def fitted(text: str, stream: TextIO | None) -> str:
+    """Sentences of ours, broken between words where a terminal would break them anywhere."""
+    if not is_terminal(stream):
+        return text
+    room = terminal_width()
+    return "\n".join(line if len(line) < room else wrapped(line) for line in text.split("\n"))
 
 
 def write(stream: TextIO | None, text: str) -> None:
