@@ -22,6 +22,7 @@ from toolyard.errors import CannotStart, KeeperLost
 from toolyard.process import child
 from toolyard.process.child import Children
 from toolyard.process.keeper import keeper_process
+from toolyard.process.keeper.guard import GUARD_SCRIPT
 
 WORLD = {
     "plain": "echo ready; sleep $1",
@@ -269,6 +270,20 @@ async def test_a_keeper_killed_while_idle_is_replaced_without_a_word(desk):
         keeper = desk.children.keeper_pid
         os.kill(keeper, signal.SIGKILL)
         await desk.until(lambda: not runs(keeper))  # noqa: B023 - awaited within the round
+
+
+@pytest.mark.anyio
+async def test_so_is_one_whose_guard_has_not_come_to_let_go_of_the_channel(desk, tmp_path, monkeypatch):
+    """As on a machine that is busy with other things."""
+    os.mkfifo(late := tmp_path / "late")
+    waiting = GUARD_SCRIPT.replace('exec "$python"', f'read -r _ <{late}\nexec "$python"')
+    monkeypatch.setattr(keeper_process, "GUARD_SCRIPT", waiting)
+    assert (await desk.run("exit 4")).exit_code == 4
+    os.kill(keeper := desk.children.keeper_pid, signal.SIGKILL)
+    await desk.until(lambda: not runs(keeper))
+    monkeypatch.setattr(keeper_process, "GUARD_SCRIPT", GUARD_SCRIPT)
+    assert (await desk.run("exit 4")).exit_code == 4
+    assert desk.children.keeper_pid != keeper
 
 
 @pytest.mark.anyio

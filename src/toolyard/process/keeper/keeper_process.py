@@ -27,6 +27,7 @@ from toolyard.process.process_tree import (
     kill_marked,
     pid_of_handle,
     signal_all,
+    start_time,
 )
 from toolyard.process.sandbox.backends.mount_table import are_as_meant
 from toolyard.process.waiting import Deadlines, Promise
@@ -90,6 +91,8 @@ class KeeperProcess:
         self.is_closing = False
         """Whether it said that it ends everything, and starts nothing more."""
         self._pid: int | None = None
+        self._is_guard_ready = not LINUX
+        """Whether the guard is known to hold nothing any more that is the keeper's."""
         self._is_writing = False
 
     @property
@@ -102,7 +105,13 @@ class KeeperProcess:
     @property
     def has_ended(self) -> bool:
         """Whether the keeper is gone or about to go; its guard may still be ending what it left."""
-        return self.is_closing or self._channel.is_hung_up()
+        return self.is_closing or self._channel.is_hung_up() or (not self._is_guard_ready and self._ended_unheard())
+
+    def _ended_unheard(self) -> bool:
+        """Whether it has ended while its guard, which is slow to start on a busy machine, holds the channel open."""
+        with contextlib.suppress(BlockingIOError):
+            self._is_guard_ready = bool(self._guard_input.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return LINUX and self.pid != self._process.pid and start_time(self.pid) is None
 
     @property
     def has_own_pids(self) -> bool:
@@ -218,7 +227,8 @@ class KeeperProcess:
         with contextlib.suppress(OSError):
             word = self._guard_input.recv(1)
         self._guard_input.settimeout(None)
-        if word != READY:
+        self._is_guard_ready = word == READY
+        if not self._is_guard_ready:
             self._channel.close()
             self._dismiss_guard()
             raise CannotStart(f"the guard of the sandbox does not start: {self._last_words()}", errno=errno.EPERM)
