@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from toolyard.permissions.programs.categories import each_name
 from toolyard.permissions.programs.options import LOADS, RUNS, Concern, Options, guard_by_pattern
 
 if TYPE_CHECKING:
@@ -71,3 +72,4 @@ COMPILER_GUARDS: dict[str, Guard] = {
         reads="-di directory input",
     ),
 }
+COMPILERS = frozenset(each_name(COMPILER_GUARDS))

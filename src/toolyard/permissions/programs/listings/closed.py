@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.command_nodes import ODD_DECLARATION
@@ -34,13 +33,18 @@ from toolyard.permissions.programs.categories import (
     program_name,
     unversioned,
 )
-from toolyard.permissions.programs.compilers import COMPILER_GUARDS
+from toolyard.permissions.programs.compilers import COMPILER_GUARDS, COMPILERS
 from toolyard.permissions.programs.files.packing import PACKING_GUARDS
 from toolyard.permissions.programs.files.writing import WRITING_GUARDS
 from toolyard.permissions.programs.linters_and_tests import TESTER_GUARDS
 from toolyard.permissions.programs.listings.find import listing_of
 from toolyard.permissions.programs.listings.help_texts import ASKS_SHORTLY, RUNS_WORDS, asks_for_help
 from toolyard.permissions.programs.listings.inline_code import CODE_OF, TAKES_INPUT, has_plain_code
+from toolyard.permissions.programs.listings.temporary_files import (
+    is_plainly_temporary,
+    is_temporary,
+    writes_temporary_files,
+)
 from toolyard.permissions.programs.listings.unlisted import WANTS_MORE, is_of_workspace, looking_rule
 from toolyard.permissions.programs.network import NETWORK_GUARDS
 
@@ -63,7 +67,6 @@ OF_THE_LINE = names("IFS TIMEFORMAT REPLY OPTIND")
 """Variables of bash itself by which it only reads or prints otherwise."""
 ODD_WORD, NOT_READABLE = "word", "syntax"
 """The codes of the doubts about a word that was not understood, and about a line that was not."""
-MADE_TARGET = re.compile(r"\d*>>?\s*\"?\$\{?([A-Za-z_]\w*)\}?[/\w.\"-]*$")
 CHECKS = {
     "make": re.compile(r"-\w*[npq]\w*|--(?:dry-run|just-print|print-data-base|question)"),
     "gmake": re.compile(r"-\w*[npq]\w*|--(?:dry-run|just-print|print-data-base|question)"),
@@ -137,7 +140,6 @@ LINE_FOLLOWS = names("-c -lc -ec -euc -cl -xc -uc")
 """Options of a shell behind which its line stands."""
 QUOTED = re.compile(r"'([^']*)'")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(?=\[|\+?=)")
-TEMPORARY_TARGET = re.compile(r"\d*>>?\s*\"?/(?:var/)?tmp/[\w./$@%{}-]+\"?", re.ASCII)
 CLOSED = looking_rule("a closed look", "closed look", reach="closed")
 SETTLED = names("no_rule option carrier outside input dynamic_name")
 """Codes of doubts about a command that do not matter where there is nothing to change and nothing of others to see."""
@@ -161,7 +163,6 @@ OF_FAMILIES = frozenset(
     for family in (BUILD_GUARDS, COMPILER_GUARDS, NETWORK_GUARDS, PACKING_GUARDS, TESTER_GUARDS, WRITING_GUARDS)
     for name in each_name(dict(family))
 )
-COMPILERS = frozenset(each_name(dict(COMPILER_GUARDS)))
 LOOKS_NEVERTHELESS = names("""
     getent zipinfo zcat zgrep zless bzcat xzcat zstdcat uniq sort xxd shfmt man less more info
 """)
@@ -193,10 +194,6 @@ CHANGES_FILES = re.compile(
 )
 """Options by which what otherwise looks changes files."""
 SIGNAL = re.compile(r"[A-Z]+\d*|\d+")
-INTO = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",)}
-"""The options behind which the folder stands that archives are unpacked to."""
-MADE_BY_MKTEMP = re.compile(r"\"?\$\(mktemp\b[^()`]*\)\"?")
-TEMPORARY_FILE = re.compile(r"(?:[\w-]*=)?/(?:var/)?tmp/")
 PACKS_OR_WRITES = frozenset(name for family in (PACKING_GUARDS, WRITING_GUARDS) for name in each_name(dict(family)))
 UNCERTAIN = re.compile(r"\bbecomes may be (?:an option|outside)")
 DEVICES = FREE_TARGETS | names("/dev/zero /dev/urandom /dev/random")
@@ -286,45 +283,6 @@ def is_own_program(name: str, folder: WorkingFolder) -> bool:
     return "/" in name and is_called and not is_of_system(name, folder)
 
 
-def writes_temporary_files(name: str, words: Sequence[Word]) -> bool:
-    """Whether what would change files changes none but temporary ones, as far as its words say."""
-    named = [word for word in words if not (word.value or word.prefix).startswith("-")]
-    match name:
-        case "rm" | "rmdir" | "mkdir" | "mkfifo" | "touch" | "truncate":
-            return bool(named) and all(map(is_temporary_file, named))
-        case "tee":
-            return all(word.text.startswith(">(") or is_temporary_file(word) for word in named)
-        case "dd":
-            return not any((word.value or "of=").startswith("of=") and not is_temporary_file(word) for word in words)
-        case "sed":
-            return bool(named) and all(map(is_temporary_file, named[1:]))
-        case "git":
-            return is_temporary_copy(named)
-    option = INTO.get(name) or (("-o",) if name in COMPILERS else ())
-    return any(is_temporary_file(word) for before, word in pairwise(words) if before.value in option)
-
-
-def is_temporary_copy(named: Sequence[Word]) -> bool:
-    """Whether git copies what is here to temporary files, and the repository knows nothing of it."""
-    match [word.value for word in named]:
-        case ["clone", "." | "./", None | str()]:
-            return is_temporary_file(named[2])
-        case ["bundle", "create", *_]:
-            return len(named) > 2 and is_temporary_file(named[2])
-    return False
-
-
-def is_temporary_file(word: Word) -> bool:
-    """Whether a word begins with the path of temporary files, or is what `mktemp` makes."""
-    is_named = TEMPORARY_FILE.match(word.value or word.prefix or word.text.lstrip('"')) and ".." not in word.text
-    return bool(is_named) or is_plainly_temporary(word)
-
-
-def is_plainly_temporary(word: Word) -> bool:
-    """Whether a word is the path of a temporary file and of no other, or what `mktemp` makes."""
-    return bool(TEMPORARY_FILE.match(word.value or "") or MADE_BY_MKTEMP.fullmatch(word.text))
-
-
 def checks_syntax(language: str, words: Sequence[Word]) -> bool:
     """Whether a language only reads a program, as far as its options say."""
     if is_shell(language):  # which takes it back for `+n`, wherever that stands before the name
@@ -405,14 +363,6 @@ def settles(why: str, text: str, kind: str, line: str) -> bool:
         case "loop":
             return why.endswith(MAY_BE_OUTSIDE)
     return kind in ("arithmetic", "condition")
-
-
-def is_temporary(redirection: str, line: str) -> bool:
-    """Whether it writes a temporary file, by its path or by the variable that holds what `mktemp` made."""
-    made = MADE_TARGET.match(redirection)
-    return TEMPORARY_TARGET.fullmatch(redirection) is not None or (
-        made is not None and re.search(rf"\b{made[1]}=\"?\$\(mktemp\b", line) is not None
-    )
 
 
 def settles_doubt(doubt: Doubt) -> bool:
