@@ -125,3 +125,5 @@ def test_a_notice_that_is_longer_than_a_line_breaks_between_words(monkeypatch, c
     assert len(lines) > 2
     assert all(len(line) < 30 for line in lines)
     assert " ".join(" ".join(lines).split()) == sentence
+    show_note(f"  {sentence}")
+    assert capsys.readouterr().err == f"  {sentence}\n", "what is set in is to be copied"

@@ -98,7 +98,7 @@ def show_note(text: str, style: str = "", *, hint: str = "") -> None:
     """Show a person something beside the answer, and a hint what to do about it."""
     write(sys.stderr, paint(fitted(text, sys.stderr), style, sys.stderr) + "\n")
     if hint:
-        write(sys.stderr, paint(fitted(f"  hint: {hint}", sys.stderr) + "\n", "faint", sys.stderr))
+        write(sys.stderr, paint(f"  {fitted(f'hint: {hint}', sys.stderr)}\n", "faint", sys.stderr))
 
 
 def show_problems(problems: Iterable[Problem], *, on_stdout: bool = False) -> None:
@@ -191,21 +191,24 @@ def terminal_width() -> int:
         return 80
 
 
-def wrapped(text: str, indent: str = "    ") -> str:
+def wrapped(text: str, indent: str = "    ", *, margin: int = 1) -> str:
     """Words of ours on as many lines as they need; a word that is longer than a line is left to the terminal."""
     import textwrap
 
-    width = max(20, terminal_width() - 1)
+    width = max(20, terminal_width() - margin)
     lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
 def fitted(text: str, stream: TextIO | None) -> str:
-    """Sentences of ours, broken between words where a terminal would break them anywhere."""
+    """Sentences of ours, broken between words where a terminal would break them anywhere.
+
+    What is set in is to be copied, and stays one line.
+    """
     if not is_terminal(stream):
         return text
-    room = terminal_width()
-    return "\n".join(line if len(line) < room else wrapped(line) for line in text.split("\n"))
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith(" ") else wrapped(line, margin=3) for line in lines)
 
 
 def write(stream: TextIO | None, text: str) -> None:
