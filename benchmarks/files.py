@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.measure import Note, Row, interleave, milliseconds
 from toolyard import AgentApplication
+from toolyard.kinds.files.workers import KEPT_MEMORY
 
 FILES = 50_000
 FOLDERS = 500
@@ -70,13 +73,26 @@ async def editing(app: AgentApplication, folder: Path) -> AsyncIterator[Row | No
             await call()
             times.append(time.perf_counter() - started)
     yield row("edit of a 1 MB file", statistics.median(ours), statistics.median(floor), "read and write by tools", 1.5)
-    yield row("the same beside the disk alone", *await interleave(ROUNDS, edit, bare), "read, write, move", 1.5)
+    yield row("the work of an edit of 1 MB, without the call", *work_alone(folder), "read, write, move", 1.5)
+    yield row("the whole call beside the disk alone", *await interleave(ROUNDS, edit, bare), "read, write, move", None)
     yield Note(
-        "The first row of an edit is beside what a model does without one: read the file and write it whole, by the "
-        "same calls. The second is beside three system calls in this process: what a call costs whatever the file is "
-        "(verdict, record, a process inside the sandbox) is part of it, as are checking the text, finding the place, "
-        "counting its lines and the diff."
+        "An edit as a whole call is beside what a model does without one: read the file and write it whole, by the "
+        "same calls. Its own work (checking the text, finding the place, counting its lines, the diff, writing) is "
+        "beside reading and writing the file in the same process. The third row has a call on one side only: what that "
+        "costs whatever the file is (verdict, record, a process inside the sandbox) is more than the disk takes."
     )
+
+
+def work_alone(folder: Path) -> tuple[float, float]:
+    """The medians of an edit's own work and of the bare disk, in a process like that of the tools."""
+    for name in ("large.txt", "bare.txt"):
+        (folder / "alone").mkdir(exist_ok=True)
+        shutil.copy(folder / "whole.txt", folder / "alone" / name)
+    memory = {os.fsdecode(name): os.fsdecode(value) for name, value in KEPT_MEMORY.items()}
+    argv = [sys.executable, "-m", "benchmarks.edit_alone", str(folder / "alone"), LINE]
+    told = subprocess.run(argv, env={**os.environ, **memory}, capture_output=True, check=True, text=True).stdout
+    ours, floor = json.loads(told)
+    return ours, floor
 
 
 def make_tree(top: Path) -> None:
