@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -55,6 +56,10 @@ class ServedCall:
         self._is_told = False
         """Whether somebody was told of what is asked."""
         self._answers: dict[str, asyncio.Future[Json]] = {}
+        self._names: set[str] = set()
+        """All that were ever used: servers choose names, too, and a late answer must not be taken for another's."""
+        self.on_withdrawn: Callable[[], None] | None = None
+        """Called when nobody waits any more for an answer that has not come."""
         self._outcome: ToolResult | Exception | None = None
         self._go_on: Callable[[], None] | None = None
         self._has_begun = self._given_up = False
@@ -103,17 +108,23 @@ class ServedCall:
         return early if isinstance(early, dict) else await self.put(name, request)
 
     async def put(self, name: str, request: ClientRequest) -> Json:
-        """Put a question to the client; those of one moment are put together."""
-        while name in self.asked:
-            name += "_"
+        """Put a question to the client, under a name that no other has; those of one moment are put together."""
+        name = self._new_name(name)
         loop = asyncio.get_running_loop()
         self.asked[name], self._answers[name] = request, loop.create_future()
         loop.call_soon(self._put)
         try:
             return await self._answers[name]
         finally:
-            self.asked.pop(name, None)
             del self._answers[name]
+            if self.asked.pop(name, None) and self.on_withdrawn:
+                self.on_withdrawn()
+
+    def _new_name(self, wanted: str) -> str:
+        names = itertools.chain((wanted,), (f"{wanted}-{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in self._names)
+        self._names.add(name)
+        return name
 
     def log(self, message: JsonObject) -> None:
         if self._notices and self.log_level and is_at_least(message.get("level"), self.log_level):
@@ -166,6 +177,7 @@ class Asking:
     def __init__(self, call: ServedCall, ask: Callable[[ClientRequest], Awaitable[Json]]) -> None:
         self._call, self._ask = call, ask
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        call.on_withdrawn = self.update
 
     def update(self) -> None:
         """Ask what is new, and leave what is not asked any more."""
