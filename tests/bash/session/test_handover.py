@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 
@@ -155,6 +156,40 @@ def test_where_nobody_looks_programs_get_nothing_that_changed(tmp_path):
     assert b"hidden" not in for_a_line.variables
     assert b"hidden" in for_good.variables
     assert "NEW for programs" in for_good.left
+
+
+SETTINGS = "umask 005; set -f; shopt -s dotglob nullglob"
+
+
+def test_options_and_a_umask_of_its_own_are_shown_and_go_along_only_then(tmp_path):
+    state, fresh = told(SETTINGS, tmp_path), told("", tmp_path)
+    assert fresh.shown_for("true", {}).described({}).startswith("umask") is False
+    shown = state.shown_for("true", {})
+    assert shown.described({}).startswith("with umask 0005, options dotglob noglob nullglob")
+    assert b"umask 0005" in shown.startup_lines({})
+    quiet = state.unseen({}, "true")
+    assert quiet._settings == fresh._settings
+    assert "options" in quiet.left
+    assert state.unseen({}, "true", keeps_options=True)._settings == state._settings
+
+
+def test_of_options_only_those_come_back_that_the_line_changed(tmp_path):
+    env = {**os.environb}
+    before = told(SETTINGS, tmp_path, env).unseen(env, "true")
+    assert told("", tmp_path, env).lines_since(before) == b"\n"
+    assert told("set -f", tmp_path, env).lines_since(before) == b"\\builtin set -o noglob\n"
+    assert told("umask 005", tmp_path, env).lines_since(before) == b"\\builtin umask 0005\n"
+
+
+def test_a_variable_that_was_unset_is_shown_or_is_there(tmp_path):
+    env = {b"DRY_RUN": b"1", b"MODE": b"a", b"odd.name": b"x", b"PATH": os.environb[b"PATH"]}
+    state = read_state(dump_of("unset DRY_RUN; MODE=b", tmp_path, env), "/", env=env, own_folder="/none")
+    shown = state.shown_for("true", env)
+    assert "unset DRY_RUN" in shown.described(env)
+    assert "MODE='b'" in shown.described(env)
+    assert b"unset -v DRY_RUN" in shown.startup_lines(env)
+    quiet = state.unseen(env, 'echo "$MODE"')
+    assert quiet.startup_lines(env).startswith(b"\\builtin umask"), "all variables are as they began"
 
 
 @pytest.mark.parametrize("dump", [b"", b"0022\n" + b'declare -- x="1"\n' * (MOST_TOLD // 8)], ids=["nothing", "much"])

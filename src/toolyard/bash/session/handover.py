@@ -19,6 +19,7 @@ from toolyard.bash.own_variables import is_own_variable
 from toolyard.bash.session.command_text import quoted
 from toolyard.bash.session.dump_syntax import Variable, odd_names, read_declarations
 from toolyard.core.regexes import late_pattern
+from toolyard.process.process_tree import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,6 +66,7 @@ FUNCTION = late_pattern(rb"^declare -f\S* (\S+)$", re.MULTILINE)
 ALIAS = late_pattern(rb"^alias (?:-- )?([^=\s]+)=", re.MULTILINE)
 TRAP = late_pattern(rb"^trap -- (.*) (\S+)$", re.MULTILINE)
 WORD = late_pattern(rb"\w+")
+NAME = late_pattern(rb"[A-Za-z_][A-Za-z0-9_]*")
 MOST_TOLD = 1 << 20
 """Whoever runs beside a shell can write what it tells, and we have better things to do than to read it."""
 MOST_SHOWN, LONGEST_SHOWN = 24, 200
@@ -87,8 +89,7 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
 
     def startup_lines(self, env: Mapping[bytes, bytes]) -> bytes:
         """What makes a fresh shell with these variables go on with the state."""
-        gone = [name for name in env if name not in self.variables and is_carried(name)]
-        return b"\n".join((*assignments(self._changed(env), gone), *self._option_lines())) + b"\n"
+        return b"\n".join((*assignments(self._changed(env), self._gone(env)), *self._option_lines())) + b"\n"
 
     def lines_since(self, before: CarriedState) -> bytes:
         """What makes a shell that had the state from before go on with this one."""
@@ -97,8 +98,7 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
         changed = {name: each for name, each in self.variables.items() if before.variables.get(name) != each}
         gone = [name for name in before.variables if name not in self.variables]
         folder = [] if self.cwd == before.cwd else [b"\\builtin cd -- " + quoted(self.cwd)]
-        same = (self.options, self.shell_options, self.umask) == (before.options, before.shell_options, before.umask)
-        return b"\n".join((*folder, *assignments(changed, gone), *([] if same else self._option_lines()))) + b"\n"
+        return b"\n".join((*folder, *assignments(changed, gone), *self._option_lines(before))) + b"\n"
 
     def without_obeyed(self, before: CarriedState, here: CarriedState, line: str) -> CarriedState:
         """What of it a shell that reaches further goes on with, after a line that nobody vouches for.
@@ -115,60 +115,86 @@ class CarriedState(msgspec.Struct, frozen=True, kw_only=True):
             if is_plain and name in named and name not in odd and is_own_variable(name.decode(), exported=True)
         }
         left = [name.decode() for name in changed if name not in taken]
-        if (self.options, self.shell_options, self.umask) != (before.options, before.shell_options, before.umask):
+        if self._settings != before._settings:
             left.append("options")
-        return replace(
-            self,
-            variables={**before.variables, **taken},
-            options=before.options,
-            shell_options=before.shell_options,
-            umask=before.umask,
-            left=(*left, *self.left),
-        )
+        state = replace(self, variables={**before.variables, **taken}, left=(*left, *self.left))
+        return state._with_settings_of(before)
 
     def shown_for(self, command: str, env: Mapping[bytes, bytes]) -> CarriedState:
         """What a question about a command shows of it, in full: what programs get, and what the command names.
 
-        Of what changed since `env`, nothing else goes along.
+        Of what changed since `env`, nothing else goes along; options and umask do, and are shown as well.
         """
-        changed = self._changed(env)
+        changed, gone = self._changed(env), self._gone(env)
         wanted = {name: None for name, each in changed.items() if each.exported} | named_by(command, changed)
         fitting = [name for name in wanted if len(changed[name].shown()) <= LONGEST_SHOWN][:MOST_SHOWN]
         kept = {name: each for name, each in self.variables.items() if name not in changed or name in fitting}
         left = [name.decode() for name in wanted if name not in fitting]
-        return replace(self, variables=kept, left=(*self.left, *left))
+        as_begun = begun({name: env[name] for name in (*changed, *gone[MOST_SHOWN:]) if name in env})
+        return replace(self, variables=as_begun | kept, left=(*self.left, *left))
 
-    def unseen(self, env: Mapping[bytes, bytes], command: str | None = None) -> CarriedState:
-        """What goes along where nobody has looked at it: no program gets what changed; only what a command names."""
+    def unseen(
+        self, env: Mapping[bytes, bytes], command: str | None = None, *, keeps_options: bool = False
+    ) -> CarriedState:
+        """What goes along where nobody has looked at it: no program gets what changed; only what a command names.
+
+        Options and umask are those of a fresh shell, unless they may be kept: where nothing more can be done by them.
+        """
         changed = self._changed(env)
         named = changed if command is None else {word for word in WORD.findall(os.fsencode(command)) if word in changed}
         kept = {
             name: replace(each, exported=False) if name in changed else each
             for name, each in self.variables.items()
-            if name not in changed or name in named
+            if name not in changed or (name in named and name not in env)
         }
-        left = [f"{name.decode()} for programs" for name, each in changed.items() if each.exported]
-        return replace(self, variables=kept, left=(*self.left, *left))
+        left = [f"{name.decode()} for programs" for name, each in changed.items() if each.exported or name in env]
+        state = replace(self, variables=kept | begun({name: env[name] for name in env if name not in kept}))
+        if keeps_options or not self._told_settings():
+            return replace(state, left=(*self.left, *left))
+        return replace(state, left=(*self.left, *left, "options"))._with_settings_of(fresh_state(self.cwd))
 
     def described(self, env: Mapping[bytes, bytes]) -> str:
         """What a person has to know of it before saying yes; empty when there is nothing."""
         shown = [f"{name.decode()}={each.shown()}" for name, each in self._changed(env).items()]
-        parts = (("with", ", ".join(shown)), ("without", listed(list(self.left))))
+        parts = (
+            ("with", ", ".join((*self._told_settings(), *shown))),
+            ("unset", ", ".join(name.decode() for name in self._gone(env))),
+            ("without", listed(list(self.left))),
+        )
         return "; ".join(f"{word} {items}" for word, items in parts if items)
 
     def _changed(self, env: Mapping[bytes, bytes]) -> dict[bytes, Variable]:
         return {name: each for name, each in self.variables.items() if not each.is_in(env, name)}
 
-    def _option_lines(self) -> Iterator[bytes]:
-        if self.umask:
+    def _gone(self, env: Mapping[bytes, bytes]) -> list[bytes]:
+        """What such a shell began with and has no more."""
+        return [name for name in env if name not in self.variables and is_carried(name) and NAME.fullmatch(name)]
+
+    @property
+    def _settings(self) -> tuple[frozenset[str], frozenset[str], bytes]:
+        """The options that go along, and the umask."""
+        return self.options & OPTIONS, self.shell_options & SHELL_OPTIONS, self.umask
+
+    def _with_settings_of(self, other: CarriedState) -> CarriedState:
+        return replace(self, options=other.options, shell_options=other.shell_options, umask=other.umask)
+
+    def _told_settings(self) -> list[str]:
+        """Options that a fresh shell has not, and a umask that is not ours; each in words."""
+        options = sorted((self.options & OPTIONS) | (self.shell_options & SHELL_OPTIONS))
+        umask = [f"umask {self.umask.decode()}"] if self.umask and int(self.umask, 8) != usual_umask() else []
+        return [*umask, *([f"options {' '.join(options)}"] if options else [])]
+
+    def _option_lines(self, before: CarriedState | None = None) -> Iterator[bytes]:
+        """All options and the umask, or those that are others than before."""
+        if self.umask and (before is None or before.umask not in (b"", self.umask)):
             yield b"\\builtin umask " + self.umask
-        for name in sorted(SHELL_OPTIONS):
+        for name in sorted(SHELL_OPTIONS & (self.shell_options ^ before.shell_options) if before else SHELL_OPTIONS):
             # Some are younger than the oldest bash.
             yield b"\\builtin shopt %b %b 2>/dev/null" % (
                 b"-s" if name in self.shell_options else b"-u",
                 name.encode(),
             )
-        for name in sorted(OPTIONS):
+        for name in sorted(OPTIONS & (self.options ^ before.options) if before else OPTIONS):
             yield b"\\builtin set %bo %b" % (b"-" if name in self.options else b"+", name.encode())
 
 
@@ -204,9 +230,28 @@ def read_state(dump: bytes, cwd: str, *, env: Mapping[bytes, bytes], own_folder:
 
 def untold_state(cwd: str, env: Mapping[bytes, bytes]) -> CarriedState:
     """What is known of a shell that tells nothing, or too much to be read at once."""
-    begun = {name: Variable(kind="text", exported=True, readonly=False, value=value) for name, value in env.items()}
-    variables = {name: each for name, each in begun.items() if is_carried(name)}
-    return CarriedState(cwd=cwd, variables=variables, left=("variables and options",), is_told=False)
+    return CarriedState(cwd=cwd, variables=begun(env), left=("variables and options",), is_told=False)
+
+
+def fresh_state(cwd: str) -> CarriedState:
+    """That of a shell in which nothing has run; what it begins with is for its environment to say."""
+    return CarriedState(cwd=cwd, variables={}, umask=b"%04o" % usual_umask())
+
+
+def begun(env: Mapping[bytes, bytes]) -> dict[bytes, Variable]:
+    """The variables that a shell begins with, and that may go along."""
+    given = ((name, value) for name, value in env.items() if is_carried(name) and NAME.fullmatch(name))
+    return {name: Variable(kind="text", exported=True, readonly=False, value=value) for name, value in given}
+
+
+def usual_umask() -> int:
+    """Ours, which every shell begins with. To ask for it by setting another would be seen by other threads."""
+    told = line_of("/proc/self/status", b"Umask:")
+    if told:
+        return int(told[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def is_obeyed(name: bytes) -> bool:

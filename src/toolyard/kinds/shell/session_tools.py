@@ -107,13 +107,17 @@ class LiveSessions:
         return shown.described(env)
 
     async def state_for(self, context: CallContext, command: str) -> CarriedState | None:
-        """What a command elsewhere takes along: what was shown; where nobody was asked, nothing that programs get."""
+        """What a command elsewhere takes along: what was shown; where nobody was asked, nothing that programs get.
+
+        A command that reaches further has neither the options nor the umask of the session then.
+        """
         key = (context.session, context.agent)
         call, about, shown = self._shown.pop(key, ("", "", None))
         if (call, about) == (context.call_id, command):
             return shown
-        state = await self._bashes[key].state()
-        return state.unseen(self.runner.environment.current(), command) if state else None
+        state, env = await self._bashes[key].state(), self.runner.environment.current()
+        keeps_options = not is_beyond(context.reach, context.usual_reach)
+        return state.unseen(env, command, keeps_options=keeps_options) if state else None
 
     async def at_usual_reach(self, context: CallContext) -> BashSession:
         """The session of a call, moved to where the calls of its conversation run now."""
