@@ -7,6 +7,7 @@ import os
 from toolyard.files.inside import is_inside
 from toolyard.files.removal import remove_tree
 from toolyard.files.user_folders import temporary_folder
+from toolyard.process.keeper.inside_work import InsideWork
 from toolyard.process.private_folders import base_folders, claim_folder, remove_abandoned
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the names that they have inside, where they are nobody else's
@@ -24,6 +25,8 @@ class CommonFolder:
         self._handouts = ""
         self.made_repositories: set[str] = set()
         """Those in folders below the workspace that came to be since."""
+        self.inside = InsideWork()
+        """What runs in them."""
         self.notes: list[str] = []
         """What is to be said with the next result, also when the sandbox that it is about is gone by then."""
 

@@ -108,7 +108,9 @@ class Companion:
         theirs = self._open_pipes(request.private)
         try:
             limits = request.limits.as_rlimits()
-            spawned = self._keeper.spawn(argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=theirs)
+            spawned = self._keeper.spawn(
+                argv, cwd=cwd, env=request.env, extra_env=extra_env, limits=limits, fds=theirs, stays=True
+            )
         except ProcessError:
             self._close()
             raise

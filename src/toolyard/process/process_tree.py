@@ -228,6 +228,15 @@ def is_read_by(pid: int, inode: int) -> bool:
     return bool(words) and int(words[1], 16) in pipe_descriptors(pid, inode)
 
 
+def is_blocked_in_read(pid: int) -> bool | None:
+    """Whether a process is blocked reading something; None where the kernel does not show that."""
+    try:
+        with open(f"/proc/{pid}/syscall", "rb") as shown:
+            return shown.read().startswith(READ_CALL)
+    except OSError:
+        return None
+
+
 def pipes_of(pid: int) -> dict[int, tuple[str, bool]]:
     """The pipes that a process has open, by descriptor, and whether for writing."""
     found = {}

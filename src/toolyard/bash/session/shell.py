@@ -63,7 +63,7 @@ class Shell:
     """A bash that waits for commands."""
 
     def __init__(self, setup: ShellSetup, folder: PrivateFolder) -> None:
-        self.process = ShellProcess(setup, self._on_exit)
+        self.process = ShellProcess(setup, self._on_exit, lambda: self.current is not None)
         self.cwd = setup.cwd
         self.sandbox: Sandbox | None = None
         """What keeps it in."""

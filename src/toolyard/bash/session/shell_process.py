@@ -48,8 +48,8 @@ class ShellSetup(msgspec.Struct, frozen=True, kw_only=True):
 class ShellProcess:
     """A bash that the keeper starts, and whose start and end the keeper reports."""
 
-    def __init__(self, setup: ShellSetup, on_exit: Callable[[int], None]) -> None:
-        """`on_exit` gets its exit code, as `$?` would have it."""
+    def __init__(self, setup: ShellSetup, on_exit: Callable[[int], None], is_running: Callable[[], bool]) -> None:
+        """`on_exit` gets its exit code, as `$?` would have it; `is_running` tells whether it has a command."""
         self.pid = 0
         self.exit_status: int | None = None
         """Its wait status once it has ended."""
@@ -58,6 +58,7 @@ class ShellProcess:
         self.limits = CommandLimits(setup.limits)
         self._setup = setup
         self._on_exit = on_exit
+        self._is_running = is_running
         self._has_own_pids = False
         self._has_answered = False
         self._spawned: Spawned | None = None
@@ -76,6 +77,7 @@ class ShellProcess:
             groups=[os.fsencode(group) for group in self.limits.group.folders],
             on_started=self._on_started,
             on_exited=self._on_exited,
+            is_running=self._is_running,
         )
         self._spawned = keeper.spawn(
             [os.fsencode(self._setup.program), *OPTIONS],

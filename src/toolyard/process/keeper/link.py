@@ -41,6 +41,8 @@ class ShellChild(msgspec.Struct, frozen=True, kw_only=True):
     """Hears its process id and the first of the marks that are its own."""
     on_exited: Callable[[int], None]
     """Hears its wait status; what it left may still run."""
+    is_running: Callable[[], bool] = lambda: False
+    """Tells whether it runs a command just now."""
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +59,15 @@ class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
 class Spawned:
     """A child that was asked for."""
 
-    __slots__ = ("_alarm", "_link", "_outcome", "id", "session")
+    __slots__ = ("_alarm", "_link", "_outcome", "id", "pid", "session", "stays")
 
-    def __init__(self, link: KeeperLink, id: int, session: ShellChild | None) -> None:
+    def __init__(self, link: KeeperLink, id: int, session: ShellChild | None, *, stays: bool = False) -> None:
         self.id = id
         self.session = session
+        self.stays = stays
+        """Whether it is there between calls, and does something when it is told to."""
+        self.pid = 0
+        """Of a shell its number here, once it has started."""
         self._link = link
         self._outcome: Promise[ChildEnded | ProcessError] = Promise()
         self._alarm: asyncio.TimerHandle | None = None
@@ -112,6 +118,8 @@ class KeeperLink:
         self._next_id = 0
         self.deadlines = Deadlines()
         """Of those who wait for children."""
+        if sandbox:
+            sandbox.common.inside.keepers.add(self)
 
     @property
     def pid(self) -> int | None:
@@ -127,6 +135,21 @@ class KeeperLink:
     def is_busy(self) -> bool:
         """Whether a child was asked for that is not gone."""
         return bool(self._waiting)
+
+    @property
+    def changes_workspace(self) -> bool:
+        """Whether children are inside, and can change the workspace."""
+        return self.sandbox is not None and self.sandbox.reach == "work"
+
+    @property
+    def companions(self) -> int:
+        """How many children there are that stay between calls."""
+        return sum(spawned.stays for spawned in self._waiting.values())
+
+    def shells(self) -> dict[int, Callable[[], bool]]:
+        """The shells that have started, by their process ids, each with what tells whether it runs a command."""
+        waiting = self._waiting.values()
+        return {spawned.pid: spawned.session.is_running for spawned in waiting if spawned.session and spawned.pid}
 
     @property
     def exchange(self) -> str | None:
@@ -153,6 +176,7 @@ class KeeperLink:
         limits: Sequence[tuple[int, int]],
         fds: Mapping[int, int],
         session: ShellChild | None = None,
+        stays: bool = False,
     ) -> Spawned:
         """Start a child with `fds` under the numbers that are their keys; takes them over and closes them.
 
@@ -168,7 +192,7 @@ class KeeperLink:
             close_all(fds.values())
             raise
         self._next_id += 1
-        spawned = self._waiting[self._next_id] = Spawned(self, self._next_id, session)
+        spawned = self._waiting[self._next_id] = Spawned(self, self._next_id, session, stays=stays)
         if env is not keeper.environment:
             # Most children get the same variables as the one before, so those are sent only when they are others.
             keeper.environment = env
@@ -297,6 +321,7 @@ class KeeperLink:
                 self._settle(id, ChildEnded(pid=pid, wait_status=status, cut_short=cut_short, left=left))
             case ("started", id, pid, mark):
                 if (spawned := self._waiting.get(id)) and spawned.session:
+                    spawned.pid = pid
                     spawned.session.on_started(pid, mark)
             case ("exited", id, status):
                 if (spawned := self._waiting.get(id)) and spawned.session:

@@ -22,6 +22,16 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     sandbox, work = ready.sandbox(services), services.sandboxes.get("work")
     if work is None:
         return await ready.tool.run(ready.plan, ready.context)
+    if sandbox is not work:
+        return await run_in(sandbox, work, ready)
+    inside = work.common.inside
+    if inside.is_held:
+        await inside.wait()
+    with inside.call():
+        return await run_in(sandbox, work, ready)
+
+
+async def run_in(sandbox: Sandbox | None, work: Sandbox, ready: ReadyCall) -> ToolResult:
     refused_before = sandbox.connections.refused_hosts if sandbox else 0
     await work.exchange_repositories()
     result = await ready.tool.run(ready.plan, ready.context)

@@ -1,0 +1,111 @@
+"""Whether something is at work inside, in any sandbox of an application that can change the workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
+
+from toolyard.process.process_tree import children_of, is_blocked_in_read, start_time, stat_fields, threads_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class WatchedKeeper(Protocol):
+    """What there is to know of a keeper and its children."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, while there is one."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has any children."""
+
+    @property
+    def changes_workspace(self) -> bool:
+        """Whether it is inside, and what it owns can change the workspace."""
+
+    @property
+    def companions(self) -> int:
+        """How many children there are that stay between calls."""
+
+    def shells(self) -> dict[int, Callable[[], bool]]:
+        """The shells by their process ids, each with what tells whether it runs a command."""
+
+
+class InsideWork:
+    """Knows all keepers that are inside, and can make calls wait until a line outside is over.
+
+    A shell that waits for its next line does nothing, and neither does a companion that nobody calls.
+    """
+
+    def __init__(self) -> None:
+        self.keepers: WeakSet[WatchedKeeper] = WeakSet()
+        self._calls = 0
+        """The calls under way that can change the workspace."""
+        self._holders = 0
+        self._is_free = asyncio.Event()
+
+    def is_under_way(self) -> bool:
+        """Whether anything runs that could change the workspace just now, or in a moment."""
+        return bool(self._calls) or any(is_at_work(keeper) for keeper in self.keepers)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether calls have to wait."""
+        return bool(self._holders)
+
+    async def wait(self) -> None:
+        """Wait until no call is held up any more."""
+        while self._holders:
+            await self._is_free.wait()
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[None]:
+        """A call is under way."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """No call begins inside meanwhile."""
+        self._holders += 1
+        self._is_free.clear()
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if not self._holders:
+                self._is_free.set()
+
+
+def is_at_work(keeper: WatchedKeeper) -> bool:
+    """Whether more is below a keeper than shells that wait, and companions."""
+    if not keeper.changes_workspace or not keeper.is_busy:
+        return False
+    shells = keeper.shells()
+    if any(is_running() for is_running in shells.values()) or not all(map(is_waiting, shells)):
+        return True
+    owners = {int(fields[1]) for pid in shells if (fields := stat_fields(pid))} or {keeper.pid or 0}
+    below = (child for owner in owners for child in children_of(owner) if child not in shells)
+    return sum(start_time(child) is not None for child in below) > keeper.companions
+
+
+def is_waiting(pid: int) -> bool:
+    """Whether a process is blocked reading, alone and with no other below it; True of one that has ended.
+
+    Where the kernel does not show what it is blocked in, that it sleeps has to do.
+    """
+    fields = stat_fields(pid)
+    if not fields or fields[0] in (b"Z", b"X"):
+        return True
+    if len(threads_of(pid)) != 1 or children_of(pid):
+        return False
+    is_reading = is_blocked_in_read(pid)
+    return fields[0] == b"S" if is_reading is None else is_reading
