@@ -134,6 +134,22 @@ async def test_a_question_that_waited_waits_again(folder: Path, allowed: bool) -
     assert (folder / "work" / "asked").exists() == allowed
 
 
+async def test_a_question_that_is_kept_names_its_folder(folder: Path) -> None:
+    from toolyard.permissions.verdict import answer_always
+
+    (folder / "work" / "sub").mkdir()
+    provider = ScriptedProvider(bash("cd sub"), bash("touch asked"), "Done.")
+    approver = answer_always(allowed=False, reason="not there")
+    async with AgentApplication(ASKING, folder / "sessions", tools=[provider], approver=approver) as app:
+        async with asyncio.timeout(SECONDS):
+            session = await app.open_session()
+            async for _ in session.send("go"):
+                pass
+            asked = [one.event.question for one in session.events() if isinstance(one.event, QuestionAsked)]
+    told = f"in a folder of the workspace: {folder}/work/sub"
+    assert [question["where"] for question in asked] == [told]
+
+
 async def test_a_second_process_is_told(folder: Path) -> None:
     process = start(folder, "call")
     assert process.stdout

@@ -35,6 +35,8 @@ class PermissionAsked(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     reach: Reach = "work"
     """How far the call would reach."""
+    folder: str = ""
+    """In which folder it would run, in words; empty where that is the top of the workspace, and it stays inside."""
 
 
 class PermissionDecided(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from toolyard.core.json_values import cut
 from toolyard.core.reach import REACH_DESCRIPTIONS, Reach
 from toolyard.core.visible_text import escaped, marked_lines, on_one_line
+from toolyard.permissions.folders.call_folder import CallFolder
 from toolyard.permissions.verdict import NETWORK, Answer, Judged, Offer, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from toolyard.core.tool import JsonObject
     from toolyard.permissions.verdict import Approver, ApproverFunction, PermissionRequest, Scope
@@ -37,11 +38,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """How far it would reach."""
     why_reach: str
     """Why it wants to reach that far, in the words of whoever calls."""
+    folder: CallFolder
+    """Where it would run."""
     parts: tuple[Judged, ...]
     offers: tuple[Offer, ...]
     """The rules that an answer for longer than once would keep."""
     fingerprint: str
     """What the answer is bound to."""
+
+    @property
+    def where(self) -> str:
+        """The folder in words, where a person has to know it; else empty."""
+        return f"in {self.folder}" if self.folder.is_told(self.reach) else ""
+
+    @property
+    def more(self) -> str:
+        """What the preview says beside the command."""
+        return "" if self.command.startswith(self.preview) else self.preview
 
     def as_mapping(self) -> dict[str, Any]:
         return {
@@ -52,8 +65,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             "reason": self.reason,
             "reach": self.reach,
             "why_reach": self.why_reach,
+            "folder": self.folder.path,
+            "where": self.where,
             "parts": [part.as_mapping() for part in self.parts],
-            "always": [{"rule": offer.rule, "text": offer.text, "from": offer.source} for offer in self.offers],
+            "always": [{"rule": offer.rule, "text": offer.shown, "from": offer.source} for offer in self.offers],
             "fingerprint": self.fingerprint,
         }
 
@@ -62,6 +77,17 @@ CHANGES = {"+": "added", "-": "removed", "@": "faint"}
 """What a line of a preview that is a patch begins with."""
 LONGEST_REASON = 2_000
 """Of what others say, in characters; a command is shown as it is."""
+
+
+LONGEST_PATH = 5_000
+
+
+def in_brief(question: Mapping[str, Any]) -> str:
+    """A question that was kept, on one line: all that a yes is about."""
+    preview = question.get("preview", "")
+    more = "" if "\n" in preview or question["command"].startswith(preview) else preview
+    parts = (question["command"], more and f"[{more}]", question.get("where", ""), f"({question['reason']})")
+    return " ".join(filter(None, parts))
 
 
 async def question_for(request: PermissionRequest, verdict: Verdict) -> Question:
@@ -76,9 +102,14 @@ async def question_for(request: PermissionRequest, verdict: Verdict) -> Question
         reach=verdict.reach,
         why_reach=on_one_line(request.redact(request.plan.why_reach)),
         parts=tuple(replace(part, text=escaped(part.text), reason=on_one_line(part.reason)) for part in verdict.parts),
-        offers=tuple(replace(one, text=on_one_line(one.text), source=escaped(one.source)) for one in verdict.offers),
+        folder=request.folder,
+        offers=tuple(map(safe_offer, verdict.offers)),
         fingerprint=request.fingerprint,
     )
+
+
+def safe_offer(offer: Offer) -> Offer:
+    return replace(offer, text=on_one_line(offer.text), source=escaped(offer.source), where=on_one_line(offer.where))
 
 
 def question_lines(question: Question) -> Iterator[tuple[str, str]]:
@@ -91,13 +122,15 @@ def question_lines(question: Question) -> Iterator[tuple[str, str]]:
     yield weight, f"  reach {question.reach}: {REACH_DESCRIPTIONS[question.reach]}"
     if question.why_reach:
         yield weight, f"  it wants that because: {cut(question.why_reach, LONGEST_REASON)}"
+    if question.where:
+        yield "faint" if question.folder.kind == "top" else "ask", f"  {cut(question.where, LONGEST_PATH)}"
     yield from (("plain", f"  {line}") for line in marked_lines(question.command))
     if "\n" in question.preview:
         yield from ((CHANGES.get(line[2:3], "plain"), f"  {line}") for line in marked_lines(question.preview))
-    elif question.preview and question.preview not in question.command:
-        yield "faint", f"  ({question.preview})"
+    elif question.more:
+        yield "faint", f"  ({question.more})"
     yield from doubt_lines(question)
-    yield from (("faint", f"  always would save: {offer.text}") for offer in question.offers)
+    yield from (("faint", f"  always would save: {offer.shown}") for offer in question.offers)
 
 
 def doubt_lines(question: Question) -> Iterator[tuple[str, str]]:

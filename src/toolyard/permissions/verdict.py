@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from toolyard.core.events import Decision
 from toolyard.core.reach import Kept, Reach, named
 from toolyard.core.tool import Json, JsonObject, Plan, ToolSpec
+
+if TYPE_CHECKING:
+    from toolyard.permissions.folders.call_folder import CallFolder
 
 Scope = Literal["once", "session", "always"]
 NETWORK = "network"
@@ -44,10 +48,22 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Where each of them is for us."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
+    works_inside: Callable[[], bool] = lambda: False
+    """Tells whether something that runs inside just now could change the workspace meanwhile."""
     form: JsonObject | None = None
     """The schema of what a tool wants to be told by a person; the question is about that then, and not about a call."""
     redact: Callable[[str], str] = str
     """Takes known secrets out of a text that is shown or kept."""
+
+    @property
+    def folder(self) -> CallFolder:
+        """Where it would run, safe to show."""
+        from toolyard.permissions.folders.call_folder import folder_of_call
+        from toolyard.permissions.paths import OwnFolders
+
+        workspace = os.path.abspath(self.workspace or self.plan.cwd or ".")
+        own = OwnFolders(self.temporary, self.not_temporary, self.temporary_places)
+        return folder_of_call(os.fspath(self.plan.cwd or workspace), workspace, own).shown(self.redact)
 
     @property
     def fingerprint(self) -> str:
@@ -91,6 +107,13 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     rule: Json
     text: str
     source: str
+    where: str = ""
+    """In which folder alone it would hold, in words; empty where it does not matter."""
+
+    @property
+    def shown(self) -> str:
+        """What would be kept, for a person."""
+        return f"{self.text} ({self.where})" if self.where else self.text
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +189,14 @@ class RemembersAnswers(Protocol):
 
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep the rules that were offered; says what was kept. They are on disk when this returns."""
+
+
+@runtime_checkable
+class LooksAgain(Protocol):
+    """A policy that can look once more at what it let run outside, right before that runs."""
+
+    def why_ask_now(self, request: PermissionRequest) -> str | None:
+        """Why a line that a rule lets run outside has to be asked about by now; None where it has not."""
 
 
 class Approver(Protocol):

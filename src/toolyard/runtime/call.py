@@ -203,7 +203,7 @@ class PendingCall:
             return verdict
         self._let_reach(ready, verdict)
         if self._events:
-            self._events.asked(verdict)
+            self._events.asked(request, verdict)
         return await self._permission.ask(request, verdict)
 
     def _let_reach(self, ready: ReadyCall, verdict: Verdict) -> None:

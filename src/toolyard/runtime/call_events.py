@@ -17,7 +17,7 @@ from toolyard.core.events import (
 if TYPE_CHECKING:
     from toolyard.core.events import Event, Observer
     from toolyard.core.tool import JsonObject, Stream, ToolResult
-    from toolyard.permissions.verdict import Verdict
+    from toolyard.permissions.verdict import PermissionRequest, Verdict
     from toolyard.runtime.redaction import Redactor, StreamRedactor
 
 log = logging.getLogger("toolyard.calls")
@@ -38,9 +38,10 @@ class CallEvents:
     def preview(self, text: str) -> None:
         self._tell(PreviewReady(call_id=self._id, preview=text))
 
-    def asked(self, verdict: Verdict) -> None:
-        reason = self._redactor.redact(verdict.reason)
-        self._tell(PermissionAsked(call_id=self._id, reason=reason, reach=verdict.reach))
+    def asked(self, request: PermissionRequest, verdict: Verdict) -> None:
+        reason, folder = self._redactor.redact(verdict.reason), request.folder
+        told = str(folder) if folder.is_told(verdict.reach) else ""
+        self._tell(PermissionAsked(call_id=self._id, reason=reason, reach=verdict.reach, folder=told))
 
     def decided(self, verdict: Verdict) -> None:
         reason = self._redactor.redact(verdict.reason)

@@ -143,7 +143,7 @@ def prompt_for(question: Question) -> str:
 
 def show_meanings(question: Question) -> None:
     """What each answer does."""
-    rules = ", ".join(offer.text for offer in question.offers)
+    rules = ", ".join(offer.shown for offer in question.offers)
     for line in meanings(rules, can_change=question.tool != NETWORK):
         show_wrapped(line)
     show_wrapped(f"  It is asked because of: {question.reason}", "faint")

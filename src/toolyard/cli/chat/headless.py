@@ -22,6 +22,7 @@ from toolyard.cli.render import show_foreign, show_line, show_note
 from toolyard.core.events import CallStarted, PreviewReady
 from toolyard.core.model import Waiting
 from toolyard.core.visible_text import escaped
+from toolyard.permissions.approval import in_brief
 
 if TYPE_CHECKING:
     from toolyard.agents.session import AgentSession
@@ -81,7 +82,7 @@ class TextListener:
             case CallAnswered(answer=answer) if answer.is_error:
                 show_note(f"  {first_line(answer.text)}", "warning")
             case QuestionAsked(question=question):
-                show_note(f"  asks: {question['command']} ({question['reason']})", "warning")
+                show_note(f"  asks: {in_brief(question)}", "warning")
             case QuestionAnswered(allowed=False, reason=reason):
                 show_note(f"  not allowed: {reason}", "warning")
             case Noticed(text=text):
@@ -126,7 +127,7 @@ def hear_subagent(told: SubagentTold, depth: int = 1) -> None:
         case PreviewReady(preview=preview) if preview:
             show_note(f"{'  ' * depth}{escaped(told.agent)} → {first_line(preview)}", "faint")
         case Stored(event=QuestionAsked(question=question)):
-            asked = f"asks: {question['command']} ({question['reason']})"
+            asked = f"asks: {in_brief(question)}"
             show_note(f"{'  ' * depth}{escaped(told.agent)} {asked}", "warning")
         case _:
             pass

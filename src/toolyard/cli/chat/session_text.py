@@ -26,6 +26,7 @@ from toolyard.agents.sessions.questions import subagents_of
 from toolyard.cli.render import show_line, show_note, show_text
 from toolyard.core.content import text_of
 from toolyard.core.visible_text import escaped
+from toolyard.permissions.approval import in_brief
 from toolyard.process.environment import process_secrets
 from toolyard.runtime.redaction import Redactor
 
@@ -91,7 +92,7 @@ def in_words(one: Any) -> Iterator[str]:
         case CallAnswered(answer=answer):
             yield f"[{one.seq}]   {escaped(text_of(answer.content).rstrip())}"
         case QuestionAsked(question=question):
-            yield f"[{one.seq}]   asked: {question['command']} ({question['reason']})"
+            yield f"[{one.seq}]   asked: {in_brief(question)}"
         case QuestionAnswered(allowed=allowed, reason=reason):
             yield f"[{one.seq}]   {'allowed' if allowed else 'not allowed'}: {escaped(reason)}"
         case ContextShortened(what=what):
