@@ -281,3 +281,23 @@ def test_a_person_can_ask_back_before_they_answer(toolyard):
         terminal.type("y\n")
         assert terminal.finish() == 0
     assert (toolyard.folder / "ran").exists()
+
+
+def test_a_rule_for_outside_is_listed_with_its_folder(toolyard):
+    toolyard.config("shell:command")
+    for folder in ({}, {"folder": "sub"}):
+        rule = {"command": "git push", "reach": "outside", **folder}
+        assert toolyard("permissions", "allow", json.dumps(rule)).code == 0
+    rows = [row for row in toolyard("permissions", "list", "--json").json if row["id"]]
+    assert [(row["rule"], row["folder"]) for row in rows] == [
+        ("git push (outside)", "."),
+        ("git push (outside in sub)", "sub"),
+    ]
+    listed = toolyard("permissions", "list").out
+    assert "git push (outside), in the top of the workspace" in listed
+    assert "git push (outside in sub)" in listed
+    for folder, verdict in ((".", "allow"), ("sub", "ask")):
+        line = f"cd {folder} && git push"
+        record = toolyard("permissions", "check", line, "--reach", "outside", "--json").json
+        push = [part for part in record["parts"] if part["text"] == "git push"]
+        assert [part["decision"] for part in push] == [verdict]

@@ -122,3 +122,10 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(store, monkeypatch):
     monkeypatch.undo()
     assert store.file.read_text() == before
     assert not list(store.file.parent.glob(".*"))
+
+
+def test_a_grant_of_before_folders_were_kept_holds_in_the_top_of_its_workspace(store):
+    store.add("allow", {"command": "git push", "reach": "outside"}, workspace="/w", source="", by="test")
+    store.add("allow", {"command": "ls **"}, workspace="/w", source="", by="test")
+    of_the_top, anywhere = store.load().rules("/w", store.file)
+    assert (of_the_top.folder, anywhere.folder) == ((), None)

@@ -272,3 +272,44 @@ def test_a_configuration_that_cannot_be_read_counts_as_one_with_permissions(tmp_
     assert not Sections({}, document).of("default").is_configured
     section = Sections({}, document, damage).of("default")
     assert (section.is_configured, section.problems) == (True, damage)
+
+
+FOLDERS = {
+    "the top of the workspace, without a word": ({}, {"/w": True, "/w/sub": False, "/elsewhere": False}),
+    "one folder": ({"folder": "sub"}, {"/w": False, "/w/sub": True, "/w/sub/below": False}),
+    "all of the workspace": ({"folder": "**"}, {"/w": True, "/w/sub/below": True, "/elsewhere": False}),
+    "one elsewhere": ({"folder": "/srv/*"}, {"/w": False, "/srv/site": True, "/srv": False}),
+}
+
+
+@pytest.mark.parametrize(("more", "folders"), FOLDERS.values(), ids=FOLDERS.keys())
+def test_a_rule_for_outside_holds_in_its_folder(more, folders):
+    rules = book(allow=[{"command": "git push", "reach": "outside", **more}, "ls"])
+    for folder, holds in folders.items():
+        left = [rule.text.partition(" (")[0] for rule in rules.holding_in([folder], "/w").rules]
+        assert left == [*(["git push"] if holds else []), "ls"], folder
+    both = list(folders)[:2]
+    assert len(rules.holding_in(both, "/w").rules) == 1 + all(folders[each] for each in both), "in each of several"
+    assert len(rules.holding_in(None, "/w").rules) == 1, "where it is not certain"
+
+
+def test_rules_that_reach_no_further_than_the_sandbox_hold_wherever_a_line_runs():
+    rules = book(allow=["ls", {"command": "touch x", "reach": "work"}], deny=[{"command": "rm **", "reach": "outside"}])
+    assert rules.bound == ()
+    assert rules.holding_in(None, "/w") is rules
+
+
+@pytest.mark.parametrize(
+    ("value", "decision"),
+    [
+        ({"command": "ls", "folder": "sub"}, "allow"),
+        ({"command": "ls", "folder": "sub", "reach": "work"}, "allow"),
+        ({"command": "ls", "folder": "sub", "reach": "outside"}, "deny"),
+        ({"command": "ls", "folder": "../up", "reach": "outside"}, "allow"),
+        ({"command": "ls", "folder": "", "reach": "outside"}, "allow"),
+    ],
+)
+def test_a_folder_that_says_nothing_or_would_be_overlooked_is_a_mistake(value, decision):
+    found = parse_rule(value, decision, RuleOrigin(label="test"))
+    assert isinstance(found, Problem)
+    assert "folder" in found.message

@@ -405,8 +405,8 @@ async def test_E04_an_approved_line_runs_in_the_folder_of_its_session_or_not_at_
         there = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "work"})
         assert there.text == "/tmp/own\n"
         outside = await app.call_tool("bash", {"command": "pwd; touch made", "reach": "outside"})
-        assert outside.failure == "crash"
-        assert "No such file or directory" in outside.text
+        assert outside.failure == "denied"
+        assert "'/tmp/own' is a folder for temporary files that is there only inside" in outside.text
         assert (await app.call_tool("bash", {"command": "ls", "reach": "look"})).text == "made\n"
         app.set_preset("workspace")
         assert (await app.call_tool("bash", {"command": "pwd"})).text == "/tmp/own\n"

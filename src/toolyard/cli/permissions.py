@@ -99,7 +99,7 @@ def list_rules(options: GlobalOptions, agent: str | None, as_json: bool) -> int:
     if as_json:
         show_json(rows)
     elif rows:
-        show_rows([[str(row["decision"]), str(row["rule"]), relative(str(row["where"]))] for row in rows])
+        show_rows([[str(row["decision"]), rule_shown(row), relative(str(row["where"]))] for row in rows])
     if not policy.sections.of(agent).is_configured:
         show_note(
             "no 'permissions' are configured: whatever no rule denies may run; only the reach outside is asked about",
@@ -146,10 +146,15 @@ def rule_row(rule: Rule, grant: Grant | None) -> dict[str, str | None]:
     return {
         "decision": rule.decision,
         "rule": rule.text,
+        "folder": None if rule.folder is None else "/".join(rule.folder) or ".",
         "where": str(rule.origin),
         "id": grant.id if grant else None,
         "from": grant.source if grant else None,
     }
+
+
+def rule_shown(row: dict[str, str | None]) -> str:
+    return f"{row['rule']}{', in the top of the workspace' if row['folder'] == '.' else ''}"
 
 
 def grant(options: GlobalOptions, decision: Literal["allow", "deny"], text: str, workspace: str | None) -> int:
@@ -330,7 +335,7 @@ def show_verdict(verdict: Verdict) -> None:
         where = f" ({relative(part.where)})" if part.where and part.where not in part.reason else ""
         show_text(f"  {part.decision:5} {' '.join(part.text.split())}: {part.reason}{where}\n")
     for offer in verdict.offers:
-        show_text(f"  always would save: {offer.text}\n", "faint")
+        show_text(f"  always would save: {offer.shown}\n", "faint")
 
 
 def show_differences(outcomes: list[PolicyCaseOutcome], bad: int) -> None:

@@ -124,6 +124,10 @@ class PermissionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     reach: Annotated[
         Reach | UnsetType, Meta(description="How far what it allows may reach, instead of the preset's reach.")
     ] = UNSET
+    folder: Annotated[
+        str | UnsetType,
+        Meta(description="With the reach 'outside': the folders it holds in, by default the top of the workspace."),
+    ] = UNSET
     reason: Annotated[str | UnsetType, Meta(description="What a model is told that runs into the rule.")] = UNSET
 
 

@@ -9,13 +9,16 @@ from msgspec.structs import asdict, replace
 
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
-from toolyard.core.regexes import star_pattern
+from toolyard.bash.syntax.parse import read_line
+from toolyard.core.regexes import late_pattern, star_pattern
 from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
 from toolyard.files.inside import is_inside
+from toolyard.permissions.expansion.folders import CHANGES_FOLDER
+from toolyard.permissions.expansion.line import ExpandedLine
 from toolyard.permissions.file_access import AGAINST, LATER_RUN, CallSite
 from toolyard.permissions.judge import judge_line, judged_as
-from toolyard.permissions.offers import derive_offers
+from toolyard.permissions.offers import bound_to_folder, derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
 from toolyard.permissions.programs.categories import names
 from toolyard.permissions.programs.listings.closed import CLOSED
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 
 DIFFERENT = "a second reader of the line does not see the same commands"
+MAY_MOVE = late_pattern(r"cd|pushd|popd|[\\'\"`$*?\[{]")
+"""A line without any of these changes its folder in no spelling."""
 PATH_ARGUMENTS = names("""
     path paths file files filename filenames filepath filepaths dir dirs dirpath directory directories folder
     folders root cwd target targets targetpath targetfile targetdirectory destination dest dst destinationpath
@@ -59,6 +64,8 @@ async def decide_line(text: str, book: RuleBook, site: CallSite, *, wanted: Reac
     `wanted` is the reach that the call asks for: what would be kept of an answer is for that.
     """
     shown = escaped(text)
+    if book.bound:
+        book = book.holding_in(folders_of(text, site), site.workspace)
     if rule := book.whole_tool("deny", site.tool) or book.whole_tool("ask", site.tool):
         part = judged_tool(site.tool, rule.decision, rule.why(), rule)
         return Verdict(decision=rule.decision, reason=part.reason, rule=rule.text, parts=(part,), shown=shown)
@@ -81,9 +88,25 @@ async def decide_line(text: str, book: RuleBook, site: CallSite, *, wanted: Reac
         return Verdict(decision=book.otherwise, reason=DIFFERENT, parts=(*found.parts, doubt), shown=shown)
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
     offers = derive_offers(found, book, site, wanted) if found.decision == "ask" else ()
+    if wanted == "outside" and offers:
+        offers = bound_to_folder(offers, folders_of(text, site), site.workspace)
     return Verdict(
         decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown
     )
+
+
+def folders_of(text: str, site: CallSite) -> Sequence[str] | None:
+    """All folders that the commands of a line run in, but for those that only change it; None where not certain."""
+    if not MAY_MOVE.search(text):
+        return (site.cwd,)
+    line = ExpandedLine(read_line(text), site.cwd, site.workspace, site.shell)
+    reading = line.reading()
+    if any(command.name == "builtin" for command in reading.commands):  # which may be followed by one that does
+        return None
+    found = [line.where(part.start) for part in reading.parts if getattr(part, "name", None) not in CHANGES_FOLDER]
+    if not all(where.certain for where in found):
+        return None
+    return tuple(dict.fromkeys(folder for where in found for folder in where.folders)) or (site.cwd,)
 
 
 def is_listed(found: LineVerdict) -> bool:
@@ -96,7 +119,7 @@ def without_secrets(verdict: Verdict, redact: Callable[[str], str]) -> Verdict:
     if verdict.decision == "allow":
         return verdict
     parts = tuple(replace(part, text=redact(part.text), reason=redact(part.reason)) for part in verdict.parts)
-    holds_secret = any(redact(offer.text) != offer.text for offer in verdict.offers)
+    holds_secret = any(redact(offer.shown) != offer.shown for offer in verdict.offers)
     offers = tuple(replace(offer, source=redact(offer.source)) for offer in verdict.offers)
     return replace(
         verdict,
@@ -131,6 +154,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
 def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> Verdict:
     hints = request.tool.hints
     plan = request.plan
+    if book.bound:
+        book = book.holding_in((site.cwd,), site.workspace)
     use = ToolUse(
         **asdict(site),
         arguments=plan.arguments,

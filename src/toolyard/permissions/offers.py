@@ -9,6 +9,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from toolyard.bash.syntax.parse import read_line
 from toolyard.bash.syntax.reading import Redirection, SimpleCommand
 from toolyard.files.inside import is_inside
@@ -227,6 +229,28 @@ def derive_offers(
             return ()
         offers.update({offer.text: offer for offer in found})
     return tuple(offers.values())
+
+
+def bound_to_folder(offers: Sequence[Offer], folders: Sequence[str] | None, workspace: str) -> tuple[Offer, ...]:
+    """The same for the one folder that the line runs in; none where it runs in several, or the folder has no pattern.
+
+    What a program does outside of the sandbox is said by what lies in its folder as much as by its words.
+    """
+    folder = kept_folder(folders[0], workspace) if folders and len(folders) == 1 else None
+    if folder is None:
+        return ()
+    where = f"outside, in {'the top of the workspace' if folder == '.' else folder}"
+    more = {} if folder == "." else {"folder": folder}
+    return tuple(replace(offer, rule={**offer.rule, **more}, where=where) for offer in offers)
+
+
+def kept_folder(folder: str, workspace: str) -> str | None:
+    """A folder as a rule names it, wherever links on its way lead; None where a rule could mean others by that."""
+    real, top = os.path.realpath(folder), os.path.realpath(workspace)
+    if "*" in real or not real.isprintable():
+        return None
+    named = os.path.relpath(real, top) if is_inside(real, top) else real
+    return None if named.startswith("~") else named
 
 
 def offers_for(

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from toolyard.core.reach import REACHES, is_beyond, nearest_of
 from toolyard.core.regexes import late_pattern
+from toolyard.core.visible_text import escaped
 from toolyard.permissions.grants import WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.config.settings import Preset
     from toolyard.core.events import Decision
     from toolyard.core.problems import Problem
-    from toolyard.core.reach import Kept
+    from toolyard.core.reach import Kept, Reach
     from toolyard.core.tool import JsonObject, Plan
     from toolyard.permissions.expansion.shell_state import ShellFacts, ShellStates
     from toolyard.permissions.file_access import CallSite
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from toolyard.permissions.verdict import Answer, PermissionRequest, Verdict
 
 
+ONLY_INSIDE = (
+    "is a folder for temporary files that is there only inside of the sandbox; outside, another one has that name: "
+    "go back to the workspace first, by a line of its own"
+)
 NOTHING_KEEPS_IT_IN = "no sandbox can be had here, so only commands that look are allowed without asking"
 MAY_RAISE_RIGHTS = late_pattern(r"su|doas|pkexec|[\\'\"`$*?\[{]")
 """A line without any of these names no program that gives other rights, in no spelling."""
@@ -93,6 +98,36 @@ async def may_close(request: PermissionRequest, verdict: Verdict, book: RuleBook
     if not (book.closes and book.confines and is_presets) or book.refuses:
         return False
     return (await decide_request(request, closed_book(), site)).decision == "allow"
+
+
+def outside_here(request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
+    """What becomes of a line outside of the sandbox, after a look at the folder that it would run in."""
+    if request.plan.command is None or verdict.decision == "deny":
+        return verdict
+    from toolyard.permissions.folders.call_folder import is_only_inside
+    from toolyard.permissions.folders.outside_look import why_not_unasked
+    from toolyard.permissions.verdict import Judged
+
+    if is_only_inside(site.cwd, site.own):
+        reason = request.redact(f"'{escaped(site.cwd)}' {ONLY_INSIDE}")
+        return replace(verdict, decision="deny", reason=reason, rule=None, offers=())
+    if verdict.decision == "ask" or not (why := why_not_unasked(request.plan.command, site, request.works_inside)):
+        return verdict
+    why = request.redact(why)
+    part = Judged(text=request.redact(verdict.shown), kind="doubt", decision="ask", reason=why, doubt="changed")
+    return replace(verdict, decision="ask", reason=why, rule=None, parts=(*verdict.parts, part), offers=())
+
+
+def rule_for(offered: JsonObject, reach: Reach) -> JsonObject:
+    """A rule that was offered, for the reach that a call was let have; only outside its folder matters."""
+    kept = {key: value for key, value in offered.items() if key != "folder" or reach == "outside"}
+    return kept if reach == WITHOUT_REACH else {**kept, "reach": reach}
+
+
+def with_whole_folder(rule: JsonObject, workspace: str) -> JsonObject:
+    if rule.get("reach") != "outside":
+        return rule
+    return {**rule, "folder": os.path.normpath(os.path.join(os.path.realpath(workspace), rule.get("folder", ".")))}
 
 
 class RulePolicy:
@@ -186,7 +221,7 @@ class RulePolicy:
                 return replace(verdict, reach="closed")
             verdict = await self._decide(request, section, book.reaching(wanted), site.heeding_links())
             verdict = with_reach(verdict, wanted, book.usual_reach)
-        return verdict
+        return outside_here(request, verdict, self._site(request)) if verdict.reach == "outside" else verdict
 
     async def _decide(self, request: PermissionRequest, section: Section, book: RuleBook, site: CallSite) -> Verdict:
         from toolyard.permissions.decide import decide_request
@@ -232,19 +267,26 @@ class RulePolicy:
             return verdict
         return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
+    def why_ask_now(self, request: PermissionRequest) -> str | None:
+        """Why a line that a rule lets run outside has to be asked about by now."""
+        from toolyard.permissions.folders.outside_look import why_not_unasked
+
+        command = request.plan.command
+        return None if command is None else why_not_unasked(command, self._site(request), request.works_inside)
+
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep what was offered, for this session or for good; says what was kept."""
         if not verdict.offers:
             return "nothing can be kept for longer than this call"
-        texts = ", ".join(f"'{offer.text}'" for offer in verdict.offers)
-        reach = answer.reach or verdict.reach
-        further = {} if reach == WITHOUT_REACH else {"reach": reach}
-        rules = [{**offer.rule, **further} for offer in verdict.offers]
+        texts = ", ".join(f"'{offer.shown}'" for offer in verdict.offers)
+        reach, workspace = answer.reach or verdict.reach, self._site(request).workspace
+        rules = [rule_for(offer.rule, reach) for offer in verdict.offers]
         if answer.scope == "session":
+            # Others on whose behalf it is made may work in another folder, so it is named whole.
+            kept = [{"reach": reach, **with_whole_folder(rule, workspace)} for rule in rules]
             for session in (request.session, *(session for _, session in request.callers)):
-                self._keep_for_session(session, [{"reach": reach, **rule} for rule in rules])
+                self._keep_for_session(session, kept)
             return f"{texts} allowed for this session"
-        workspace = self._site(request).workspace
         for offer, rule in zip(verdict.offers, rules, strict=True):
             self.grants.add("allow", rule, workspace=workspace, source=offer.source, by="answered with always")
         return f"{texts} allowed from now on"

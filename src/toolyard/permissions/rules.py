@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
 
 Access = Literal["read", "write"]
+TOP: tuple[str, ...] = ()
+"""The pattern of the workspace itself."""
 PRESET = "preset "
-KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host"})
+KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host", "folder"})
 
 
 class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -75,6 +78,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     reach: Reach | None = None
     """How far what it allows may reach; None for as far as the preset lets calls reach."""
+    folder: tuple[str, ...] | None = None
+    """The folders in which what it allows may run, as a pattern of paths; None for any. What reaches outside of the
+    sandbox does what lies in its folder says, so without another word it is the top of the workspace alone."""
     confined: bool = False
     """Of a preset: holds only where every path among the arguments is inside the workspace."""
 
@@ -92,6 +98,11 @@ def parse_rule(value: Json, decision: Decision, origin: RuleOrigin, *, confined:
     fields = read_fields(value)
     if isinstance(fields, Problem):
         return fields
+    reaches_out = decision == "allow" and fields.get("reach") == "outside"
+    if "folder" in fields and not reaches_out:
+        return bad_rule("'folder' is for rules that allow something with the reach 'outside'")
+    if reaches_out:
+        fields.setdefault("folder", TOP)
     return Rule(decision=decision, text=text_of(value), origin=origin, confined=confined, **fields)
 
 
@@ -107,7 +118,7 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
     if unknown := [key for key in value if key not in KEYS]:
         return bad_rule(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
     fields: dict[str, Any] = {}
-    for key in ("tool", "command", "write", "read", "path", "host", "reason"):
+    for key in ("tool", "command", "write", "read", "path", "host", "reason", "folder"):
         if key not in value:
             continue
         text = value[key]
@@ -119,6 +130,7 @@ def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
         ("write", parse_path_pattern),
         ("read", parse_path_pattern),
         ("path", parse_path_pattern),
+        ("folder", parse_path_pattern),
     ):
         if key in fields:
             fields[key] = parse(fields[key])
@@ -166,8 +178,9 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
 
 
 def text_of(value: dict[str, Json]) -> str:
-    shown = {key: part for key, part in value.items() if key not in ("reach", "reason")}
-    reach = f" ({value['reach']})" if value.get("reach", "work") != "work" else ""
+    shown = {key: part for key, part in value.items() if key not in ("reach", "reason", "folder")}
+    where = f" in {value['folder']}" if value.get("folder", ".") != "." else ""
+    reach = f" ({value['reach']}{where})" if value.get("reach", "work") != "work" else ""
     if list(shown) == ["command"]:
         return f"{shown['command']}{reach}"
     return " ".join(f"{key}={part}" for key, part in shown.items()) + reach
@@ -222,6 +235,9 @@ class RuleBook:
         """Whether there are rules against files."""
         self.refuses = self.refuses_files or not (self._commands["deny"].is_empty and self._commands["ask"].is_empty)
         """Whether a command could be asked about or refused by a rule, so that what is unproven matters."""
+        self.bound = tuple(rule for rule in self.rules if rule.folder is not None)
+        """Those that hold in certain folders only."""
+        self._holding: dict[tuple[bool, ...], RuleBook] = {}
         self.confines = any(rule.confined for rule in self.rules)
         """Whether a preset says what a line may look at, so that what only the line itself sees is free."""
 
@@ -236,6 +252,31 @@ class RuleBook:
             self._tool_paths.setdefault((rule.decision, rule.tool), PathIndex()).add(rule.path, rule)
         elif rule.tool is not None:
             self._tools.setdefault(rule.tool, []).append(rule)
+
+    def holding_in(self, folders: Sequence[str] | None, workspace: str) -> RuleBook:
+        """What is left of them for a line that runs in these folders; None where it is not certain in which."""
+        holds = tuple(folders is not None and holds_in(rule, folders, workspace) for rule in self.bound)
+        if all(holds):
+            return self
+        if holds not in self._holding:
+            lost = [rule for rule, fits in zip(self.bound, holds, strict=True) if not fits]
+            self._holding[holds] = self._with_rules(rule for rule in self.rules if all(rule is not one for one in lost))
+        return self._holding[holds]
+
+    def _with_rules(self, rules: Iterable[Rule]) -> RuleBook:
+        return RuleBook(
+            rules,
+            trusts=self.trusts,
+            kept_in=self.kept_in,
+            otherwise=self.otherwise,
+            tools_otherwise=self.tools_otherwise,
+            usual_reach=self.usual_reach,
+            broken=self.broken,
+            is_allowlist=self.is_allowlist,
+            operators=self.operators,
+            is_kept=self.is_kept,
+            closes=self.closes,
+        )
 
     def extended(self, rules: Iterable[Rule], *, broken: str = "", operators: bool | None = None) -> RuleBook:
         return RuleBook(
@@ -348,6 +389,16 @@ class RuleBook:
 
     def _of_tool(self, tool: str) -> list[Rule]:
         return [*self._tools.get(tool, ()), *self._tools.get("*", ())]
+
+
+def holds_in(rule: Rule, folders: Sequence[str], workspace: str) -> bool:
+    """Whether a rule holds in each of some absolute folders, wherever links on their way lead."""
+    if rule.folder is None or (rule.folder == TOP and all(folder == workspace for folder in folders)):
+        return True
+    index: PathIndex[Rule] = PathIndex()
+    index.add(rule.folder, rule)
+    top = os.path.realpath(workspace)
+    return all(any(index.find(os.path.realpath(folder), top)) for folder in folders)
 
 
 class RuleMatch(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ and everything around them is here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -60,6 +61,9 @@ class PendingCall:
         self._ready: ReadyCall | None = None
         self._verdict: Verdict | None = None
         self._preview: str | None = None
+        self._holding = contextlib.ExitStack()
+        """What keeps calls inside from beginning while this one runs outside, and nobody was asked."""
+        self._was_asked = False
         self._changed: JsonObject | None = None
         """The arguments that a person gave it."""
 
@@ -85,6 +89,7 @@ class PendingCall:
         if self._ready is None:
             raise RuntimeError("execute comes after a prepare that set no result")
         try:
+            self._hold_others(self._ready)
             self._ready = ready = await self._confirm(self._ready)
             await self._checkpoint(ready)
             self._record.start(self.call, ready, self._verdict)
@@ -101,6 +106,8 @@ class PendingCall:
             raise
         except Exception as error:
             return self._finish(self._crashed(error))
+        finally:
+            self._holding.close()
 
     async def preview(self) -> str | ToolResult:
         """Find, decode, plan and preview, and nothing more."""
@@ -204,6 +211,8 @@ class PendingCall:
         self._let_reach(ready, verdict)
         if self._events:
             self._events.asked(request, verdict)
+        self._holding.close()  # a person may take long
+        self._was_asked = True
         return await self._permission.ask(request, verdict)
 
     def _let_reach(self, ready: ReadyCall, verdict: Verdict) -> None:
@@ -216,21 +225,37 @@ class PendingCall:
             self._preview = None
 
     async def _confirm(self, ready: ReadyCall) -> ReadyCall:
-        """A tool that runs one call after the other may be elsewhere by now; permission was for where it was."""
+        """A tool that runs one call after the other may be elsewhere by now; permission was for where it was.
+
+        Nor need what a rule lets run outside be what it was: calls before this one may have changed it.
+        """
+        if self._runs_outside_unasked(ready) and self._permission.why_ask_now(self._request(ready)):
+            ready = await self._permit_again(ready)
         if ready.tool.spec.hints.parallel:
             return ready
         plan = ready.tool.plan(ready.plan.arguments, ready.context)
         if isinstance(plan, ToolResult):
             raise CallEnded(plan)
-        if plan.cwd == ready.plan.cwd:
-            return ready
-        self._ready = replace(ready, plan=plan)
+        return ready if plan.cwd == ready.plan.cwd else await self._permit_again(replace(ready, plan=plan))
+
+    async def _permit_again(self, ready: ReadyCall) -> ReadyCall:
+        self._ready = ready
         try:
-            await self._permit(self._ready)
+            await self._permit(ready)
         except CallChanged as changed:
             self._change(changed.arguments)
             await self._get_permission()
         return self._ready
+
+    def _runs_outside_unasked(self, ready: ReadyCall) -> bool:
+        is_line = ready.plan.command is not None and ready.tool.confined
+        return is_line and ready.context.reach == "outside" and not self._was_asked
+
+    def _hold_others(self, ready: ReadyCall) -> None:
+        """Let no call begin inside while a rule alone lets this one run outside: it obeys what lies in its folder."""
+        work = self._services.sandboxes.get("work")
+        if work is not None and self._runs_outside_unasked(ready):
+            self._holding.enter_context(work.common.inside.held())
 
     async def _checkpoint(self, ready: ReadyCall) -> None:
         if (sandbox := ready.sandbox(self._services)) and (reason := sandbox.refusal()):

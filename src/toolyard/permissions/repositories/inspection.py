@@ -113,6 +113,20 @@ class Inspection:
             return "the repository that git would use cannot be looked over"
         return None
 
+    def entered_from(self, folder: str) -> list[GitFolder]:
+        """The repository that git finds in a folder, and those of its submodules that are of the workspace."""
+        first = self._find(os.path.realpath(folder))
+        found: dict[str, GitFolder] = {}
+        waiting = [first] if first else []
+        while waiting:
+            repository = waiting.pop()
+            if repository.folder not in found:
+                found[repository.folder] = repository
+                if len(found) > MOST_REPOSITORIES:
+                    raise Doubtful("the repository has more submodules than can be looked over")
+                waiting += self._submodules(repository)
+        return list(found.values())
+
     def _all_of(self, first: GitFolder | None) -> None:
         waiting = [first] if first else []
         while waiting:
