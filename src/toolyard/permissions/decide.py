@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from msgspec.structs import asdict, replace
 from toolyard.bash.syntax.cross_check import shfmt_agrees
 from toolyard.bash.syntax.operators import first_operator
 from toolyard.bash.syntax.parse import read_line
+from toolyard.bash.syntax.reading import SimpleCommand
 from toolyard.core.regexes import late_pattern, star_pattern
 from toolyard.core.tool import OWN
 from toolyard.core.visible_text import escaped
@@ -20,7 +22,8 @@ from toolyard.permissions.file_access import AGAINST, LATER_RUN, CallSite
 from toolyard.permissions.judge import judge_line, judged_as
 from toolyard.permissions.offers import bound_to_folder, derive_offers
 from toolyard.permissions.paths import PathIndex, resolved
-from toolyard.permissions.programs.categories import names
+from toolyard.permissions.programs.categories import names, program_name
+from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.listings.closed import CLOSED
 from toolyard.permissions.verdict import Judged, Offer, Verdict
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
 
 DIFFERENT = "a second reader of the line does not see the same commands"
-MAY_MOVE = late_pattern(r"cd|pushd|popd|[\\'\"`$*?\[{]")
+MAY_MOVE = late_pattern(r"cd|pushd|popd|-C|[\\'\"`$*?\[{]")
 """A line without any of these changes its folder in no spelling."""
 PATH_ARGUMENTS = names("""
     path paths file files filename filenames filepath filepaths dir dirs dirpath directory directories folder
@@ -103,10 +106,21 @@ def folders_of(text: str, site: CallSite) -> Sequence[str] | None:
     reading = line.reading()
     if any(command.name == "builtin" for command in reading.commands):  # which may be followed by one that does
         return None
-    found = [line.where(part.start) for part in reading.parts if getattr(part, "name", None) not in CHANGES_FOLDER]
-    if not all(where.certain for where in found):
-        return None
-    return tuple(dict.fromkeys(folder for where in found for folder in where.folders)) or (site.cwd,)
+    found: dict[str, None] = {}
+    for part in reading.parts:
+        if isinstance(part, SimpleCommand) and part.name in CHANGES_FOLDER:
+            continue
+        where, to = line.where(part.start), git_folders(part) if isinstance(part, SimpleCommand) else []
+        if not where.certain or to is None:
+            return None
+        found |= dict.fromkeys(os.path.normpath(os.path.join(folder, *to)) for folder in where.folders)
+    return tuple(found) or (site.cwd,)
+
+
+def git_folders(command: SimpleCommand) -> list[str] | None:
+    """The folders that git is told to go to before it does anything, one after the other; None where not certain."""
+    named = GLOBALS.scan(command.words[1:]).values("C") if program_name(command.name) == "git" else []
+    return [name for name in named if name is not None] if None not in named else None
 
 
 def is_listed(found: LineVerdict) -> bool:

@@ -100,7 +100,7 @@ async def may_close(request: PermissionRequest, verdict: Verdict, book: RuleBook
     return (await decide_request(request, closed_book(), site)).decision == "allow"
 
 
-def outside_here(request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
+async def outside_here(request: PermissionRequest, verdict: Verdict, site: CallSite) -> Verdict:
     """What becomes of a line outside of the sandbox, after a look at the folder that it would run in."""
     if request.plan.command is None or verdict.decision == "deny":
         return verdict
@@ -111,7 +111,10 @@ def outside_here(request: PermissionRequest, verdict: Verdict, site: CallSite) -
     if is_only_inside(site.cwd, site.own):
         reason = request.redact(f"'{escaped(site.cwd)}' {ONLY_INSIDE}")
         return replace(verdict, decision="deny", reason=reason, rule=None, offers=())
-    if verdict.decision == "ask" or not (why := why_not_unasked(request.plan.command, site, request.works_inside)):
+    if verdict.decision == "ask":
+        return verdict
+    why = await why_not_unasked(request.plan.command, site, request.works_inside)
+    if why is None:
         return verdict
     why = request.redact(why)
     part = Judged(text=request.redact(verdict.shown), kind="doubt", decision="ask", reason=why, doubt="changed")
@@ -221,7 +224,7 @@ class RulePolicy:
                 return replace(verdict, reach="closed")
             verdict = await self._decide(request, section, book.reaching(wanted), site.heeding_links())
             verdict = with_reach(verdict, wanted, book.usual_reach)
-        return outside_here(request, verdict, self._site(request)) if verdict.reach == "outside" else verdict
+        return await outside_here(request, verdict, self._site(request)) if verdict.reach == "outside" else verdict
 
     async def _decide(self, request: PermissionRequest, section: Section, book: RuleBook, site: CallSite) -> Verdict:
         from toolyard.permissions.decide import decide_request
@@ -267,12 +270,12 @@ class RulePolicy:
             return verdict
         return replace(verdict, decision="ask", reason=f"{NOTHING_KEEPS_IT_IN} ({verdict.reason})")
 
-    def why_ask_now(self, request: PermissionRequest) -> str | None:
+    async def why_ask_now(self, request: PermissionRequest) -> str | None:
         """Why a line that a rule lets run outside has to be asked about by now."""
         from toolyard.permissions.folders.outside_look import why_not_unasked
 
         command = request.plan.command
-        return None if command is None else why_not_unasked(command, self._site(request), request.works_inside)
+        return None if command is None else await why_not_unasked(command, self._site(request), request.works_inside)
 
     def remember(self, request: PermissionRequest, verdict: Verdict, answer: Answer) -> str:
         """Keep what was offered, for this session or for good; says what was kept."""

@@ -23,6 +23,11 @@ NETWORK = "network"
 """The kind of a question about a host, and the name that stands in the place of a tool's."""
 
 
+async def nothing_works() -> bool:
+    """What holds where there is no inside."""
+    return False
+
+
 class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """All that a decision can rest on; a decision holds for exactly this call."""
 
@@ -48,7 +53,7 @@ class PermissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Where each of them is for us."""
     not_temporary: tuple[str, ...] = ()
     """What of others can be seen in them all the same."""
-    works_inside: Callable[[], bool] = lambda: False
+    works_inside: Callable[[], Awaitable[bool]] = nothing_works
     """Tells whether something that runs inside just now could change the workspace meanwhile."""
     form: JsonObject | None = None
     """The schema of what a tool wants to be told by a person; the question is about that then, and not about a call."""
@@ -195,7 +200,7 @@ class RemembersAnswers(Protocol):
 class LooksAgain(Protocol):
     """A policy that can look once more at what it let run outside, right before that runs."""
 
-    def why_ask_now(self, request: PermissionRequest) -> str | None:
+    async def why_ask_now(self, request: PermissionRequest) -> str | None:
         """Why a line that a rule lets run outside has to be asked about by now; None where it has not."""
 
 

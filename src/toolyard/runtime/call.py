@@ -229,7 +229,7 @@ class PendingCall:
 
         Nor need what a rule lets run outside be what it was: calls before this one may have changed it.
         """
-        if self._runs_outside_unasked(ready) and self._permission.why_ask_now(self._request(ready)):
+        if self._runs_outside_unasked(ready) and await self._permission.why_ask_now(self._request(ready)):
             ready = await self._permit_again(ready)
         if ready.tool.spec.hints.parallel:
             return ready

@@ -125,6 +125,18 @@ async def test_a_line_that_goes_elsewhere_is_not_let_run_by_what_was_kept_here(y
             assert not person.asked[-1].offers, line
 
 
+@pytest.mark.parametrize(
+    "line", ["git -C sub push", "git -C . -C sub push", 'x=sub; git -C "$x" push', "/usr/bin/git -C sub push"]
+)
+async def test_git_that_is_told_to_go_elsewhere_is_not_in_the_folder_of_the_rule(yard, line):
+    subprocess.run(["git", "init", "-q", "sub"], check=True, timeout=PATIENCE)
+    person = Person(allowed=False)
+    async with open_app(yard, person, "git push", "git push **", "/usr/bin/git push **") as app:
+        assert (await outside(app, "git -C . push")).ok
+        assert (await outside(app, line)).failure == "denied"
+    assert len(person.asked) == 1
+
+
 async def test_a_rule_that_was_written_holds_in_the_top_of_the_workspace_or_where_it_says(yard):
     person = Person(allowed=False)
     for folder in ("sub", "deep/er"):

@@ -34,7 +34,7 @@ from toolyard.permissions.programs.categories import (
 from toolyard.permissions.repositories.obeyed_files import NotLookedOver, obeyed_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from toolyard.bash.syntax.words import Word
     from toolyard.permissions.file_access import CallSite
@@ -62,14 +62,14 @@ IN_OPTION = re.compile(r"-[A-Za-z]|--[\w-]+=|[\w-]+=")
 """What may stand before a path in its word."""
 
 
-def why_not_unasked(command: str, site: CallSite, works_inside: Callable[[], bool]) -> str | None:
+async def why_not_unasked(command: str, site: CallSite, works_inside: Callable[[], Awaitable[bool]]) -> str | None:
     """Why a line that a rule lets run outside is asked about all the same; None when it is not."""
     line = ExpandedLine(read_line(command), site.cwd, site.workspace, site.shell)
     commands = line.reading().commands
     whole = WorkingFolder(line, site)
     folders = dict.fromkeys(folder for each in commands for folder in whole.at(each.start).folders)
     changing = [folder for folder in folders or {site.cwd: None} if can_be_changed_now(folder)]
-    if changing and works_inside():
+    if changing and await works_inside():
         return f"something still runs inside that could change '{shown(changing[0])}' meanwhile"
     for each in commands:
         for folder in whole.at(each.start).folders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -11,6 +12,10 @@ from toolyard.process.process_tree import children_of, is_blocked_in_read, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+SETTLES_WITHIN = 0.5
+LOOKS_AGAIN_AFTER = 0.01
 
 
 class WatchedKeeper(Protocol):
@@ -49,9 +54,18 @@ class InsideWork:
         self._holders = 0
         self._is_free = asyncio.Event()
 
-    def is_under_way(self) -> bool:
-        """Whether anything runs that could change the workspace just now, or in a moment."""
-        return bool(self._calls) or any(is_at_work(keeper) for keeper in self.keepers)
+    async def is_under_way(self) -> bool:
+        """Whether anything runs that could change the workspace just now, or in a moment.
+
+        What has just ended takes a moment to be gone, and so does a shell to wait for its next line, which the kernel
+        tells nobody: so it is looked again for a while.
+        """
+        until = time.monotonic() + SETTLES_WITHIN
+        while self._calls or any(is_at_work(keeper) for keeper in self.keepers):
+            if time.monotonic() > until:
+                return True
+            await asyncio.sleep(LOOKS_AGAIN_AFTER)
+        return False
 
     @property
     def is_held(self) -> bool:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.core.reach import nearest_of
-from toolyard.permissions.verdict import ALLOWED, LooksAgain, PermissionRequest, RemembersAnswers
+from toolyard.permissions.verdict import ALLOWED, LooksAgain, PermissionRequest, RemembersAnswers, nothing_works
 from toolyard.runtime.call_steps.conditions import CallChanged
 from toolyard.runtime.client_link import client_link
 
@@ -50,7 +50,7 @@ class Permission(msgspec.Struct, frozen=True):
             temporary=own,
             temporary_places=sandbox.temporary_places() if sandbox else (),
             not_temporary=shown,
-            works_inside=sandbox.common.inside.is_under_way if sandbox else lambda: False,
+            works_inside=sandbox.common.inside.is_under_way if sandbox else nothing_works,
             redact=self.services.redactor.redact,
         )
 
@@ -72,10 +72,10 @@ class Permission(msgspec.Struct, frozen=True):
             verdict = replace(verdict, reach="outside", usual_reach="outside")
         return verdict
 
-    def why_ask_now(self, request: PermissionRequest) -> str | None:
+    async def why_ask_now(self, request: PermissionRequest) -> str | None:
         """Why a line that a rule let run outside, unasked, is not to run as things are by now."""
         policy = self.services.permissions
-        return policy.why_ask_now(request) if isinstance(policy, LooksAgain) else None
+        return await policy.why_ask_now(request) if isinstance(policy, LooksAgain) else None
 
     async def ask(self, request: PermissionRequest, verdict: Verdict) -> Verdict:
         """What a person, or whoever stands in for one, makes of what the rules leave open."""
