@@ -42,6 +42,8 @@ class CallPaths:
         self._grants = GrantStore(default_grants_file())
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
+        self._redactor: Redactor | None = None
+        """That of the configuration in use."""
 
     def maker(self, host: Host, entries: Entries, *, stays: bool) -> Callable[[Catalog, CallsUnderWay], CallPath]:
         """What makes the path of an agent. With `stays`, the configuration before this one stays in use."""
@@ -51,6 +53,7 @@ class CallPaths:
         sandboxes = {reach: children.sandbox for reach, children in host.processes.children.items()}
         if not stays:
             self._audit.policy = configuration.audit
+            self._redactor = redactor
 
         def make(catalog: Catalog, under_way: CallsUnderWay) -> CallPath:
             services = CallServices(
@@ -101,6 +104,10 @@ class CallPaths:
         rules = self._rules
         return [*rules.problems(), *rules.sections.problems(configuration.agents())] if rules else []
 
+    def hide(self, text: str) -> str:
+        """What names a host, without the secrets that are known now."""
+        return self._redactor.redact_in_host(text) if self._redactor else text
+
     async def ask_host(self, host: str, port: int, loaded: Loaded | None) -> HostAnswer:
         """Somebody in the sandbox wants to reach a host that is not named."""
         from toolyard.runtime.host_questions import HostQuestions, nobody_to_ask
@@ -115,6 +122,7 @@ class CallPaths:
                 agent=loaded.default_agent(),
                 session=options.session,
                 workspace=Path(working_folder()),
+                hide=self.hide,
             )
         return await self._host_questions.decide(host, port)
 

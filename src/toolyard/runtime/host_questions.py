@@ -12,6 +12,7 @@ from toolyard.process.sandbox.network.hosts import PORTS, AllowedHosts
 from toolyard.process.sandbox.network.proxy import HostAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from toolyard.permissions.policy import RulePolicy
@@ -37,10 +38,21 @@ def name_it(host: str) -> str:
 class HostQuestions:
     """Decides on hosts by rules, by what was answered, and by asking; many connections to one host ask once."""
 
-    def __init__(self, policy: RulePolicy, approver: Approver, *, agent: str, session: str, workspace: Path) -> None:
+    def __init__(
+        self,
+        policy: RulePolicy,
+        approver: Approver,
+        *,
+        agent: str,
+        session: str,
+        workspace: Path,
+        hide: Callable[[str], str],
+    ) -> None:
         self._policy = policy
         self._approver = approver
         self._agent, self._session, self._workspace = agent, session, workspace
+        self._hide = hide
+        """Takes secrets out of what is asked, of which no rule is kept then."""
         self._answers: dict[tuple[str, int], tuple[HostAnswer, float]] = {}
         self._asking: dict[tuple[str, int], asyncio.Task[HostAnswer]] = {}
 
@@ -80,7 +92,7 @@ class HostQuestions:
         return answer.reason if answer.allowed else f"{answer.reason}; {name_it(host)}"
 
     def _question(self, host: str, port: int) -> tuple[PermissionRequest, Verdict]:
-        place = f"{host}:{port}"
+        place = self._hide(f"{host}:{port}")
 
         async def preview() -> str:
             return f"connect to {place}"
@@ -89,14 +101,15 @@ class HostQuestions:
             call_id=f"host {place}",
             tool=SPEC,
             kind=NETWORK,
-            plan=Plan(arguments={"host": host, "port": port}),
+            plan=Plan(arguments={"host": self._hide(host), "port": port}),
             preview=preview,
             agent=self._agent,
             session=self._session,
             workspace=self._workspace,
+            redact=self._hide,
         )
         why = f"a program in the sandbox wants to reach {place}, which the configuration does not name"
         name = host if port in PORTS else place
-        offer = Offer(rule={"host": name}, text=f"host={name}", source=place)
+        offers = (Offer(rule={"host": name}, text=f"host={name}", source=place),) if place == f"{host}:{port}" else ()
         part = Judged(text=place, kind=NETWORK, decision="ask", reason=why, doubt="host")
-        return request, Verdict(decision="ask", reason=why, parts=(part,), offers=(offer,))
+        return request, Verdict(decision="ask", reason=why, parts=(part,), offers=offers)

@@ -353,7 +353,9 @@ class Lifecycle:
         return self._apart
 
     def _new_pools(self) -> ProcessPools:
-        return ProcessPools(audit=self._audit, session=self.options.session, ask_host=self._ask_host)
+        return ProcessPools(
+            audit=self._audit, session=self.options.session, hide=self._paths.hide, ask_host=self._ask_host
+        )
 
     async def _ask_host(self, host: str, port: int) -> HostAnswer:
         return await self._paths.ask_host(host, port, self.loaded)

@@ -14,7 +14,7 @@ from toolyard.runtime.audit.log import AuditUnavailable
 from toolyard.runtime.sandbox_policy import build_runner, looking, open_roots, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from toolyard.core.reach import Reach
     from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt
@@ -29,9 +29,13 @@ LOOKS: tuple[Reach, ...] = ("closed", "look")
 class ProcessPools:
     """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
-    def __init__(self, *, audit: AuditLog, session: str, ask_host: AskHost | None = None) -> None:
+    def __init__(
+        self, *, audit: AuditLog, session: str, hide: Callable[[str], str] = str, ask_host: AskHost | None = None
+    ) -> None:
         self._audit = audit
         self._session = session
+        self._hide = hide
+        """Takes secrets out of what is recorded."""
         self._ask_host = ask_host
         self._in_use: list[Children] = []
         self._common = CommonFolder()
@@ -90,7 +94,12 @@ class ProcessPools:
 
     def _record_connection(self, decision: ConnectionAttempt) -> None:
         """Where hosts are named, every wish to reach one is on record."""
-        record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
-        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}
+        record = {
+            "event": "network",
+            "session": self._session,
+            "host": self._hide(decision.host),
+            "port": decision.port,
+        }
+        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": self._hide(decision.reason)}
         with contextlib.suppress(AuditUnavailable):
             self._audit.write(record | outcome)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -82,6 +82,13 @@ class Redactor:
             return text
         return self._pattern.sub(lambda found: mark(self._names[found[0]]), text)
 
+    def redact_in_host(self, text: str) -> str:
+        """Of what names a host: there a secret may have lost the difference between small and capital letters."""
+        names = {value.lower(): name for value, name in self._names.items()}
+        for value in sorted(names, key=len, reverse=True):
+            text = re.sub(re.escape(value), lambda _, value=value: mark(names[value]), text, flags=re.IGNORECASE)
+        return text
+
     def redact_result(self, result: ToolResult) -> ToolResult:
         """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
         if result.truncated and result.truncated.kept_at:
@@ -123,6 +130,10 @@ class Redactor:
             case list() | tuple():
                 return [self.redact_all(item, redact) for item in value]
         return value
+
+    def redact_record(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What is written of a call, whose names are ours; of all that stands behind them nothing is."""
+        return {name: self.redact_all(value) for name, value in record.items()} if self.knows_any else record
 
     def redact_cut(self, text: str, *, at_end: bool = False) -> str:
         """Redact a text of which something may be left out: also what is left of a secret at a cut.
