@@ -85,9 +85,8 @@ class Redactor:
     def redact_in_host(self, text: str) -> str:
         """Of what names a host: there a secret may have lost the difference between small and capital letters."""
         names = {value.lower(): name for value, name in self._names.items()}
-        for value in sorted(names, key=len, reverse=True):
-            text = re.sub(re.escape(value), lambda _, value=value: mark(names[value]), text, flags=re.IGNORECASE)
-        return text
+        any_case = re.compile("|".join(map(re.escape, self._values)), re.IGNORECASE)
+        return any_case.sub(lambda found: mark(names[found[0].lower()]), text) if names else text
 
     def redact_result(self, result: ToolResult) -> ToolResult:
         """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
