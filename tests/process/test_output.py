@@ -14,7 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.process.output import Captured, HeadTail, Transcript, limit_text
+from toolyard.process.output import Captured, HeadTail, LastWords, Transcript, limit_text
+from toolyard.runtime.redaction import Redactor
 
 MISSING_LINE = re.compile(r"\n\[\.\.\. (\d+) bytes, (\d+) lines? left out(?:; the whole is in (.*))? \.\.\.\]\n")
 MIXED = "aé€😀\nz\u0301ñ\n日本語🇨🇭\n" * 2
@@ -211,3 +212,29 @@ def test_one_piece_of_any_size_is_kept_in_bounded_memory(add, tmp_path):
     assert (captured.total_bytes, (tmp_path / "whole").stat().st_size) == (20_000_000, 20_000_000)
     head, tail, _, omitted_lines = ends_of(captured.text)
     assert head.count("\n") + tail.count("\n") + omitted_lines == 4_000_000
+
+
+@given(st.lists(st.text(), max_size=8), st.integers(1, 40))
+def test_last_words_are_the_end_and_say_what_is_missing(pieces, limit):
+    words, whole = LastWords(limit), "".join(pieces).encode("utf-8", "replace")
+    for piece in pieces:
+        words.add(piece.encode("utf-8", "replace"))
+    told = MISSING_LINE.match(words.text())
+    if len(whole) <= limit:
+        assert words.text() == whole.decode("utf-8", "replace").strip()
+    elif told:
+        kept = whole[int(told[1]) :]
+        assert len(kept) <= limit
+        assert words.text()[told.end() :] == kept.decode("utf-8").rstrip()
+        assert int(told[2]) == whole[: int(told[1])].count(b"\n")
+    else:
+        assert not whole[-limit:].decode("utf-8", "ignore").strip(), (
+            "only white space is left, and the line stands alone"
+        )
+
+
+def test_half_a_secret_in_last_words_is_redacted():
+    words = LastWords(30)
+    words.add(b"starting with Zq8vLw3RtY7uPk2NxD4m and then more to say")
+    assert "redacted TOKEN" in Redactor({"TOKEN": "Zq8vLw3RtY7uPk2NxD4m"}).redact_cut(words.text())
+    assert "tY7uPk2NxD4m" not in Redactor({"TOKEN": "Zq8vLw3RtY7uPk2NxD4m"}).redact_cut(words.text())

@@ -145,6 +145,34 @@ class HeadTail:
         self._spill = self._spill_to = None
 
 
+class LastWords:
+    """The end of what a program prints; what is left out before it is marked, so that half a secret is looked for."""
+
+    __slots__ = ("_kept", "_left_out", "_limit", "_lines")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = b""
+        self._left_out = self._lines = 0
+
+    def add(self, data: bytes) -> None:
+        whole = self._kept + data
+        start = max(0, len(whole) - self._limit)
+        self._kept = whole[start:]
+        self._left_out += start
+        self._lines += whole.count(b"\n", 0, start)
+
+    def text(self) -> str:
+        """What is kept, with a line before it that says what is missing."""
+        start = after_continuation(self._kept, 0) if self._left_out else 0
+        kept = self._kept[start:].decode("utf-8", "replace")
+        if not self._left_out:
+            return kept.strip()
+        return join_around(
+            "", kept, Truncation(omitted_bytes=self._left_out + start, omitted_lines=self._lines)
+        ).rstrip()
+
+
 def open_new(path: Path) -> FileIO:
     """A new file in just this folder, locked until it is closed, so that nobody drops it before.
 

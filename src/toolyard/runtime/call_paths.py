@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
-    from toolyard.process.sandbox.network.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer, HostRule
     from toolyard.runtime.audit.log import NdjsonAudit
     from toolyard.runtime.host_questions import HostQuestions
     from toolyard.runtime.loaded import Loaded
@@ -110,11 +110,18 @@ class CallPaths:
 
     async def ask_host(self, host: str, port: int, loaded: Loaded | None) -> HostAnswer:
         """Somebody in the sandbox wants to reach a host that is not named."""
-        from toolyard.runtime.host_questions import HostQuestions, nobody_to_ask
+        from toolyard.runtime.host_questions import nobody_to_ask
+
+        return await self._questions_of(loaded).decide(host, port) if loaded else nobody_to_ask(host)
+
+    def rule_for_host(self, host: str, port: int, loaded: Loaded | None) -> HostRule | None:
+        """The rule that holds whatever hosts the configuration names."""
+        return self._questions_of(loaded).rule_for(host, port) if loaded else None
+
+    def _questions_of(self, loaded: Loaded) -> HostQuestions:
+        from toolyard.runtime.host_questions import HostQuestions
 
         options = self._options
-        if options.approver is None or loaded is None:
-            return nobody_to_ask(host)
         if self._host_questions is None:
             self._host_questions = HostQuestions(
                 self._rules or self._policy(loaded.configuration),
@@ -124,7 +131,7 @@ class CallPaths:
                 workspace=Path(working_folder()),
                 hide=self.hide,
             )
-        return await self._host_questions.decide(host, port)
+        return self._host_questions
 
     def redactor(self, configuration: Configuration, entries: Entries) -> Redactor:
         surroundings = dict(os.environ)  # as they are now: who finds the secrets among them may come later

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
     from toolyard.plugins.kind import Source
-    from toolyard.process.sandbox.network.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer, HostRule
     from toolyard.runtime.call_path import CallPath
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.call_steps.conditions import CallSettings
@@ -150,7 +150,7 @@ class Lifecycle:
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
         problems += [*also, *self._problems_of_sandbox(), *self._audit_problems()]
         problems += [problem for problem in permitting if problem.where not in places]
-        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
+        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact_cut
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
             for one in sort_problems(problems)
@@ -296,7 +296,7 @@ class Lifecycle:
             return
         known, self._logged = self._logged, {*loaded.faults(), *self._problems_of_sandbox()}
         if new := sort_problems(self._logged - known):
-            redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
+            redact = self._paths.redactor(loaded.configuration, loaded.entries).redact_cut
             for problem in new:
                 level = logging.ERROR if problem.severity == "error" else logging.WARNING
                 log.log(level, "%s: %s", problem.code, redact(str(problem)))
@@ -354,11 +354,18 @@ class Lifecycle:
 
     def _new_pools(self) -> ProcessPools:
         return ProcessPools(
-            audit=self._audit, session=self.options.session, hide=self._paths.hide, ask_host=self._ask_host
+            audit=self._audit,
+            session=self.options.session,
+            hide=self._paths.hide,
+            ask_host=self._ask_host,
+            rule_for_host=self._rule_for_host,
         )
 
     async def _ask_host(self, host: str, port: int) -> HostAnswer:
         return await self._paths.ask_host(host, port, self.loaded)
+
+    def _rule_for_host(self, host: str, port: int) -> HostRule | None:
+        return self._paths.rule_for_host(host, port, self.loaded)
 
     def _stays_despite(self, configuration: Configuration) -> bool:
         """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolyard.core.reach import Reach
-    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt
+    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt, RuleForHost
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.sandbox_policy import SandboxInputs
@@ -30,13 +30,19 @@ class ProcessPools:
     """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
     def __init__(
-        self, *, audit: AuditLog, session: str, hide: Callable[[str], str] = str, ask_host: AskHost | None = None
+        self,
+        *,
+        audit: AuditLog,
+        session: str,
+        hide: Callable[[str], str] = str,
+        ask_host: AskHost | None = None,
+        rule_for_host: RuleForHost | None = None,
     ) -> None:
         self._audit = audit
         self._session = session
         self._hide = hide
         """Takes secrets out of what is recorded."""
-        self._ask_host = ask_host
+        self._ask_host, self._rule_for_host = ask_host, rule_for_host
         self._in_use: list[Children] = []
         self._common = CommonFolder()
 
@@ -46,6 +52,7 @@ class ProcessPools:
         if sandbox:
             sandbox.connections.on_decision = self._record_connection
             sandbox.connections.ask_host = self._ask_host
+            sandbox.connections.rule_for_host = self._rule_for_host
         known: Mapping[Reach, Children] = before.children if before else {}
         outside = self._children(None, known.get("outside"))
         children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)

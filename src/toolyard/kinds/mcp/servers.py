@@ -238,7 +238,7 @@ class ServerConnections:
         if not os.path.isabs(program):
             found = find_program(program, self.host.configuration.door, or_ours=True)
             if found is None:
-                self.health.failed(why_missing(program), b"")
+                self.health.failed(why_missing(program), "")
                 raise ServerLost(why_missing(program))
             program = found
         limits = self.host.runner.limits
@@ -315,7 +315,7 @@ class ServerConnections:
         if not connection.is_noted:
             connection.is_noted = True
             self._forget(connection)
-            self.health.failed(lost.reason, connection.streams.printed)
+            self.health.failed(lost.reason, connection.streams.printed.text())
 
 
 def ignore_failure(task: asyncio.Task[None]) -> None:
