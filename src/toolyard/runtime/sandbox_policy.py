@@ -18,6 +18,7 @@ from toolyard.files.unversioned import make_unversioned
 from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
+from toolyard.process.sandbox.draft import closed_above
 from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.process.sandbox.packages.caches import cache_folder
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
@@ -69,11 +70,13 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     def guarded(self) -> list[str]:
         """What will be obeyed outside, references and files; not what the configuration lets tools write by name."""
-        return [root for root in self._roots() if os.path.exists(root) or self._is_made(root)]
+        return [root for root in self._roots() if os.path.exists(root) or closed_above(root) or self._is_made(root)]
 
     def unwanted(self) -> list[str]:
         """What references would obey if it came to be."""
-        return [root for root in self._roots() if not os.path.lexists(root) and not self._is_made(root)]
+        return [
+            root for root in self._roots() if not (os.path.lexists(root) or closed_above(root) or self._is_made(root))
+        ]
 
     def _is_made(self, root: str) -> bool:
         """Whether an empty one is made in its place: it has no effect, or the configuration names it."""
