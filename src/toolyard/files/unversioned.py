@@ -6,17 +6,25 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from toolyard.files.own_files import entered, open_within
+from toolyard.files.steps import step_into
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def make_unversioned(folder: Path) -> None:
     """Make a folder that ignores itself in git; one that is there already stays as it is."""
+    with entered(folder.parent, make=True, mode=0o777) as above:
+        try:
+            os.mkdir(folder.name, dir_fd=above)
+        except FileExistsError:
+            return
+        ours = step_into(folder.name, above)
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        return
-    with contextlib.suppress(FileExistsError):
-        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        with open(fd, "wb") as file:
-            file.write(b"*\n")
+        with contextlib.suppress(FileExistsError):
+            fd = open_within(ours, ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            with open(fd, "wb") as file:
+                file.write(b"*\n")
+    finally:
+        os.close(ours)
