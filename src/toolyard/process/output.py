@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.tool import Truncation
-from toolyard.files.own_files import entered, open_within, remove_own
+from toolyard.files.own.entering import entered, open_within, remove_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable

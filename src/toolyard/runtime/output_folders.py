@@ -11,7 +11,8 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolyard.files.own_files import entered, listed, open_within
+from toolyard.files.own.entering import entered, listed, open_within
+from toolyard.files.own.sessions_folder import OUTPUTS
 from toolyard.files.steps import step_into
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 
 A_DAY = 24 * 3600
-OUTPUTS = "outputs"
 
 
 def output_folder(sessions: Path, workspace: str) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolyard.core.own_names import READ_OUTPUT
 from toolyard.core.text import call_line
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
-from toolyard.files.own_files import entered, open_within
+from toolyard.files.own.entering import entered, open_within
 from toolyard.process.output import after_continuation, cut_before
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolyard.config.placeholders import ENV
 from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart, left_out
 from toolyard.core.regexes import late_pattern
-from toolyard.files.own_files import entered, open_within, remove_own
+from toolyard.files.own.entering import entered, open_within, remove_own
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:

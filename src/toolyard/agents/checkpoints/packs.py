@@ -15,8 +15,8 @@ import msgspec
 
 from toolyard.agents.checkpoints.objects import DIGEST_SIZE, Digest, digest_of, new_digest
 from toolyard.files.atomic import replace_within, sync_folder
-from toolyard.files.folder_listing import FolderListing
-from toolyard.files.own_files import enter, entered, open_own, read_own, remove_own
+from toolyard.files.own.entering import enter, entered, open_own, read_own, remove_own
+from toolyard.files.own.folder_listing import FolderListing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -19,9 +19,9 @@ from toolyard.agents.checkpoints.packs import Packs
 from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.core.lossless_json import decode_json, encode_json
-from toolyard.files.folder_listing import FolderListing
 from toolyard.files.locks import try_lock
-from toolyard.files.own_files import enter, facts_of_own, open_own, read_own, remove_own, replace_own, touch_own
+from toolyard.files.own.entering import enter, facts_of_own, open_own, read_own, remove_own, replace_own, touch_own
+from toolyard.files.own.folder_listing import FolderListing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.database import StoreError
-from toolyard.files.own_files import enter, open_own, remove_own
+from toolyard.files.own.entering import enter, open_own, remove_own
 
 if TYPE_CHECKING:
     from pathlib import Path

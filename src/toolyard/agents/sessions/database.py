@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from toolyard.agents.sessions.folder_vfs import open_database
-from toolyard.files.own_files import enter
+from toolyard.files.own.entering import enter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from toolyard.files.own_files import enter
+from toolyard.files.own.entering import enter
 
 if TYPE_CHECKING:
     from pathlib import Path

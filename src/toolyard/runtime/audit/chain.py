@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.core.regexes import late_pattern
-from toolyard.files.own_files import entered, listed, reading_own
+from toolyard.files.own.entering import entered, listed, reading_own
 
 if TYPE_CHECKING:
     from pathlib import Path

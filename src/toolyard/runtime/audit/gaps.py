@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
-from toolyard.files.own_files import reading_own
+from toolyard.files.own.entering import reading_own
 from toolyard.runtime.audit.short_lines import short_id
 
 if TYPE_CHECKING:

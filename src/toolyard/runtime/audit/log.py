@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
-from toolyard.files.own_files import enter, entered, open_own, open_within
-from toolyard.files.unversioned import make_unversioned
+from toolyard.files.own.entering import enter, entered, open_own, open_within
+from toolyard.files.own.unversioned import make_unversioned
 from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, last_line, last_link, read_from, seal
 from toolyard.runtime.audit.gaps import (
     Loss,
@@ -88,7 +88,7 @@ class NdjsonAudit:
         policy: AuditPolicy | None = None,
         on_failure: Callable[[str], None],
         clock: Callable[[], int] = time.time_ns,
-        begin: Callable[[], None] | None = None,
+        begin: Callable[[], object] | None = None,
     ) -> None:
         """`begin` makes the folder that the log's is in; OSError when nothing may be written there."""
         self.folder = folder

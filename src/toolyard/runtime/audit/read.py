@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
-from toolyard.files.own_files import reading_own
+from toolyard.files.own.entering import reading_own
 from toolyard.runtime.audit.chain import day_files
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import os
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from toolyard.files.own_files import entered, open_own
+from toolyard.files.own.entering import entered, open_own
 
 if TYPE_CHECKING:
     from pathlib import Path

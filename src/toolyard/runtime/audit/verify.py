@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
-from toolyard.files.own_files import has_own, open_own, reading_own
+from toolyard.files.own.entering import has_own, open_own, reading_own
 from toolyard.runtime.audit.chain import BEGINNING, Head, day_files, head_path, last_line, read_link, size_of
 from toolyard.runtime.audit.writers import LogLock
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.regexes import late_pattern
 from toolyard.core.tool import ToolResult
-from toolyard.files.own_files import has_own
+from toolyard.files.own.entering import has_own
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 

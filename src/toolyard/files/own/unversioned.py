@@ -6,20 +6,20 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from toolyard.files.own_files import entered, open_within
+from toolyard.files.own.entering import entered, open_within
 from toolyard.files.steps import step_into
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def make_unversioned(folder: Path) -> None:
-    """Make a folder that ignores itself in git; one that is there already stays as it is."""
+def make_unversioned(folder: Path) -> bool:
+    """Make a folder that ignores itself in git; False for one that is there already, which stays as it is."""
     with entered(folder.parent, make=True, mode=0o777) as above:
         try:
             os.mkdir(folder.name, dir_fd=above)
         except FileExistsError:
-            return
+            return False
         ours = step_into(folder.name, above)
     try:
         with contextlib.suppress(FileExistsError):
@@ -28,3 +28,4 @@ def make_unversioned(folder: Path) -> None:
                 file.write(b"*\n")
     finally:
         os.close(ours)
+    return True

@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from toolyard.files.own_files import entered, listed
+from toolyard.files.own.entering import entered, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
