@@ -71,11 +71,19 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 def real_place(path: str) -> str:
     """Where a folder is or will be, by no link but its owner's; FileRefused where a tool may have made one."""
     whole = os.path.abspath(path)
-    above = [whole[:end] for end in range(1, len(whole)) if whole[end] == os.sep]
-    door = Door.to([*Door.here().writable, *filter(has_record, [*above, whole])])
+    door = Door.to([*Door.here().writable, *where_tools_worked(whole)])
     door.check_folder(whole)
     found = way_in(whole, door.writable)
     return os.path.join(found[0], *found[1]) if found else os.path.realpath(whole)
+
+
+def where_tools_worked(whole: str) -> list[str]:
+    """The folders on the way to a path, and itself, where tools ever worked; none where a link there is its owner's."""
+    places = [*(whole[:end] for end in range(1, len(whole)) if whole[end] == os.sep), whole]
+    links = [place for place in places if os.path.islink(place)]
+    if any(not may_be_from_tools(link, os.lstat(link)) for link in links):
+        return []
+    return [place for place in places if has_record(place)]
 
 
 def use(path: Path, parts: Parts, writable: Iterable[str] = ()) -> None:
