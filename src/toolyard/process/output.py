@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolyard.core.tool import Truncation
+from toolyard.files.own.entering import entered, open_within, remove_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +123,6 @@ class HeadTail:
     def _open_spill(self, path: Path, data: bytes) -> None:
         """From here on the whole goes to a file too; a disk that does not take it costs the file, not the call."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._spill = open_new(path)
         except OSError:
             self._spill_to = None
@@ -141,7 +141,7 @@ class HeadTail:
     def _abandon_spill(self) -> None:
         if self._spill is not None and self._spill_to is not None:
             self._spill.close()
-            Path(self._spill_to).unlink(missing_ok=True)
+            remove_own(self._spill_to)
         self._spill = self._spill_to = None
 
 
@@ -174,21 +174,17 @@ class LastWords:
 
 
 def open_new(path: Path) -> FileIO:
-    """A new file in just this folder, locked until it is closed, so that nobody drops it before.
+    """A new file, locked until it is closed, so that nobody drops it before.
 
-    A link that a tool may have put in its place is not followed.
+    No link that a tool may have made leads elsewhere, neither in its place nor on the way.
     """
     import fcntl
 
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(path.name, flags, 0o600, dir_fd=folder)
-        with contextlib.suppress(OSError):  # some file systems have no locks
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return open(fd, "wb", buffering=0)
-    finally:
-        os.close(folder)
+    with entered(path.parent, make=True, mode=0o777) as folder:
+        fd = open_within(folder, path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with contextlib.suppress(OSError):  # some file systems have no locks
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return open(fd, "wb", buffering=0)
 
 
 def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:

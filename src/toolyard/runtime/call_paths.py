@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
+    from toolyard.files.own.sessions_folder import SessionsFolder
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 class CallPaths:
     """Makes the call path of each agent; knows what was answered, whatever configuration is read meanwhile."""
 
-    def __init__(self, options: ApplicationOptions, audit: NdjsonAudit) -> None:
+    def __init__(self, options: ApplicationOptions, audit: NdjsonAudit, sessions: SessionsFolder) -> None:
         self._options = options
         self._audit = audit
+        self._sessions = sessions
         self._grants = GrantStore(default_grants_file())
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
@@ -73,7 +75,8 @@ class CallPaths:
     ) -> CallSettings:
         """The conditions of an agent's calls."""
         output = configuration.output_of(agent)
-        tidy_outputs = partial(drop_old_outputs, self._options.sessions, output)
+        is_kept = self._sessions.refusal is None
+        tidy_outputs = partial(drop_old_outputs, self._sessions.path, output) if is_kept else nothing
         tidy_outputs()
         return CallSettings(
             session=session,
@@ -81,7 +84,7 @@ class CallPaths:
             cwd=Path(cwd),
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
-            spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
+            spill_folder=output_folder(self._sessions.path, cwd) if output.spill and is_kept else None,
             reads_on=has_reader(configuration, agent, in_turn=in_turn),
             tidy_outputs=tidy_outputs,
         )
@@ -153,6 +156,10 @@ class CallPaths:
         if not stays:
             self._rules.sections = sections
         return self._rules
+
+
+def nothing() -> None:
+    """Where no output is kept, none is dropped."""
 
 
 def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from toolyard.core.own_names import READ_OUTPUT
 from toolyard.core.text import call_line
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.files.own.entering import entered, open_within
 from toolyard.process.output import after_continuation, cut_before
 
 if TYPE_CHECKING:
@@ -96,15 +96,9 @@ def opened(handle: str, kept_in: Path | None) -> Iterator[int]:
     """A file of the folder where this call's own output would be kept; no link leads anywhere else."""
     if kept_in is None:
         raise FileNotFoundError(handle)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(kept_in, flags | os.O_DIRECTORY)
+    with entered(kept_in) as folder:
+        fd = open_within(folder, os.path.basename(handle).replace("\0", ""))
     try:
-        fd = os.open(os.path.basename(handle).replace("\0", ""), flags | os.O_NONBLOCK, dir_fd=folder)
-    finally:
-        os.close(folder)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise FileNotFoundError(handle)
         yield fd
     finally:
         os.close(fd)

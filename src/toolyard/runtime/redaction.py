@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolyard.config.placeholders import ENV
 from toolyard.core.content import AudioPart, FilePart, ImagePart, LinkPart, TextPart, left_out
 from toolyard.core.regexes import late_pattern
+from toolyard.files.own.entering import entered, open_within, remove_own
 from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Redactor:
         try:
             rewrite(path, self._in_bytes(), self._mark_of, longest=longest)
         except OSError:
-            path.unlink(missing_ok=True)
+            remove_own(path)
 
     def _in_bytes(self) -> re.Pattern[bytes]:
         return re.compile(b"|".join(re.escape(as_bytes(value)) for value in self._values))
@@ -307,14 +308,14 @@ class StreamRedactor:
 
 def rewrite(path: Path, pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
     """Write a file anew with what a pattern finds replaced; one in which it finds nothing stays as it is."""
-    with path.open("rb") as file:
+    with entered(path.parent) as folder, open(open_within(folder, path.name), "rb") as file:
         if not any(pattern.search(piece) for piece, _ in overlapping(file, longest - 1)):
             return
         file.seek(0)
-        fresh = path.with_name(path.name + ".redacted")
-        with fresh.open("xb") as clean:
+        fresh = f"{path.name}.redacted"
+        with open(open_within(folder, fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as clean:
             clean.writelines(replaced(overlapping(file, longest - 1), pattern, new))
-    os.replace(fresh, path)
+        os.replace(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def replaced(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from toolyard.core.content import checked, text_and_attachments
 from toolyard.core.regexes import late_pattern
 from toolyard.core.tool import ToolResult
+from toolyard.files.own.entering import has_own
 from toolyard.process.output import limit_text
 from toolyard.process.waiting import printed_before
 
@@ -66,7 +66,7 @@ def redacted(result: ToolResult, context: CallContext | None, redactor: Redactor
         return result
     if context and context.spill_folder:
         for file in (context.spill_to, context.spill_errors_to):
-            if file and os.path.lexists(file):
+            if file and has_own(file):
                 redactor.redact_file(Path(file))
     return redactor.redact_result(result)
 
