@@ -99,7 +99,7 @@ def what_is_wrong(path: Path, error: Exception) -> str:
         return error.strerror or str(error)
     if any(os.path.islink(f"{path}{end}") for end in ("", *BESIDE)):
         return "it, or a file of SQLite's beside it, is a link; none is followed there: look at it, and remove it"
-    return str(error)
+    return f"{error}: it is no file" if os.path.isdir(path) else str(error)
 
 
 def distrust(connection: apsw.Connection) -> None:

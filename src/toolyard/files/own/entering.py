@@ -43,7 +43,7 @@ def enter(path: str | Path, *, make: bool = False, mode: int = 0o700) -> int:
             raise
         return open_folder(os.sep, filter(None, whole.split(os.sep)), step_or_make)
     except NotADirectoryError as error:
-        raise OSError(error.errno, "it is no folder, or a link is on the way to it", whole) from None
+        raise OSError(error.errno, f"{error.strerror}, or a link is on the way to it", whole) from None
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import json
 import os
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -112,7 +112,10 @@ def use(path: Path, parts: Parts, writable: Iterable[str] = ()) -> None:
 
 
 def parts_in(folder: int, parts: Parts, place: str) -> list[str]:
-    """What there is of ours, each of its kind and its owner's; FolderRefused for anything else in such a place."""
+    """What there is of ours; FolderRefused for a link, a pipe and the like, and for what is somebody else's.
+
+    A file in the place of a folder, or a folder in that of a file, leads nowhere; whoever needs it tells of it.
+    """
     found = []
     owners = {os.geteuid(), 0, os.stat(os.path.dirname(place)).st_uid}
     check_owner(os.fstat(folder), owners, "it", place)
@@ -121,11 +124,10 @@ def parts_in(folder: int, parts: Parts, place: str) -> list[str]:
             facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             continue
-        kind, is_kind = ("folder", S_ISDIR) if name in parts.folders else ("regular file", S_ISREG)
-        if not is_kind(facts.st_mode):
-            raise FolderRefused(
-                errno.ELOOP, f"'{name}' in it is no {kind}, or a link, of which none is followed", place
-            )
+        if S_ISLNK(facts.st_mode):
+            raise FolderRefused(errno.ELOOP, f"'{name}' in it is a link, of which none is followed there", place)
+        if not S_ISDIR(facts.st_mode) and not S_ISREG(facts.st_mode):
+            raise FolderRefused(errno.EINVAL, f"'{name}' in it is neither a file nor a folder", place)
         check_owner(facts, owners, f"'{name}' in it", place)
         found.append(name)
     return found
