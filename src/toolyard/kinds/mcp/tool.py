@@ -54,10 +54,10 @@ class ServerTool(ABC):
         server = self.servers.server
         asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
         if not isinstance(server, McpProgram):
-            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
+            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd, server=self.servers.identity)
         names = [name for name, _ in server.env]
-        argv = [*server.command, *asked]
-        return Plan(arguments=arguments, argv=argv, cwd=context.cwd, env_keys=names)
+        argv, identity = [*server.command, *asked], self.servers.identity
+        return Plan(arguments=arguments, argv=argv, cwd=context.cwd, env_keys=names, server=identity)
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
