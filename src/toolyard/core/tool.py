@@ -91,6 +91,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How far it wants to reach; None for as far as such calls usually do."""
     why_reach: str = ""
     """Why it wants that, in the words of whoever calls."""
+    server: str = ""
+    """The server of others that does it, as `NAME#MADE_OF`: what is kept of an answer holds for that one alone."""
     doubt: str = ""
     """Why a person has to be asked first, whatever rules allow it."""
     prepared: Any = None

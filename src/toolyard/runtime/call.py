@@ -29,7 +29,7 @@ from toolyard.runtime.call_steps.running import run_tool
 
 if TYPE_CHECKING:
     from toolyard.core.events import Observer
-    from toolyard.core.tool import JsonObject, Tool, ToolCall
+    from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall
     from toolyard.permissions.verdict import PermissionRequest, Verdict
     from toolyard.runtime.call_steps.conditions import CallHooks, CallServices, CallSettings
 
@@ -86,6 +86,8 @@ class PendingCall:
             raise RuntimeError("execute comes after a prepare that set no result")
         try:
             self._ready = ready = await self._confirm(self._ready)
+            if ready.plan.doubt and self._services.tools.doubt(ready.tool) in ready.plan.doubt:
+                self._services.tools.let_run(ready.tool)
             await self._checkpoint(ready)
             self._record.start(self.call, ready, self._verdict)
             result = await run_tool(ready, self._services)
@@ -148,12 +150,17 @@ class PendingCall:
 
     def _plan(self, tool: Tool, arguments: JsonObject) -> ReadyCall:
         context = self._context()
-        plan = tool.plan(arguments, context)
-        if isinstance(plan, ToolResult):
-            raise CallEnded(plan)
+        plan = self._planned(tool, arguments, context)
         if self._events:
             self._events.started(tool.spec.name, arguments)
         return ReadyCall(tool=tool, context=context, plan=plan)
+
+    def _planned(self, tool: Tool, arguments: JsonObject, context: CallContext) -> Plan:
+        plan = tool.plan(arguments, context)
+        if isinstance(plan, ToolResult):
+            raise CallEnded(plan)
+        doubt = self._services.tools.doubt(tool)
+        return replace(plan, doubt=f"{doubt}; {plan.doubt}" if plan.doubt else doubt) if doubt else plan
 
     def _context(self) -> CallContext:
         settings = self._settings
@@ -219,9 +226,7 @@ class PendingCall:
         """A tool that runs one call after the other may be elsewhere by now; permission was for where it was."""
         if ready.tool.spec.hints.parallel:
             return ready
-        plan = ready.tool.plan(ready.plan.arguments, ready.context)
-        if isinstance(plan, ToolResult):
-            raise CallEnded(plan)
+        plan = self._planned(ready.tool, ready.plan.arguments, ready.context)
         if plan.cwd == ready.plan.cwd:
             return ready
         self._ready = replace(ready, plan=plan)
