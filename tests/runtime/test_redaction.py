@@ -185,6 +185,21 @@ def test_a_second_cut_through_the_line_of_the_first_shows_no_half_of_a_secret():
     assert len(text) < 1200
 
 
+@given(st.data())
+def test_a_window_of_a_text_has_nothing_of_a_secret_that_begins_before_it_or_ends_after_it(data):
+    # Each letter of the secrets is its own, so that whatever of them is left can be seen.
+    secrets = ["abcdefghijklmnop", "ABCDEFGHIJKLMNOPQRSTUVWX", "0123456789"]
+    redactor = Redactor({}, *zip("äöü", secrets, strict=True))
+    text = "".join(data.draw(st.lists(st.sampled_from([*secrets, "~~", " "]), min_size=1, max_size=8)))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    before, after = text[max(0, start - redactor.longest) : start], text[end : end + redactor.longest]
+    seen = redactor.redact_window(before, text[start:end], after)
+    for mark in "äöü":
+        seen = seen.replace(f"[redacted {mark}]", "")
+    assert seen == re.sub("[a-zA-Z0-9]", "", text[start:end])
+
+
 def test_what_is_attached_has_no_secrets_either():
     image = ImagePart(media_type="image/png", data=PNG)
     attachments = (

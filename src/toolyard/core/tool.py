@@ -150,8 +150,15 @@ class OutputRedactor(Protocol):
     def knows_any(self) -> bool:
         """Whether there is any secret to look for."""
 
+    @property
+    def longest(self) -> int:
+        """How many bytes the longest has."""
+
     def stream(self, emit: Callable[[str], None]) -> RedactedStream:
         """What comes in pieces."""
+
+    def redact_window(self, before: str, text: str, after: str) -> str:
+        """A part of a text, without what in it belongs to a secret; what is around it tells."""
 
 
 class KeptFile(msgspec.Struct, frozen=True):

@@ -170,6 +170,24 @@ class Redactor:
         if longest[0]:
             yield 0, *longest
 
+    @cached_property
+    def longest(self) -> int:
+        """How many bytes the longest secret has."""
+        return max((len(as_bytes(value)) for value in self._values), default=0)
+
+    def redact_window(self, before: str, text: str, after: str) -> str:
+        """A part of a text, without what in it belongs to a secret, also to one that begins before or ends after it."""
+        if self._pattern is None:
+            return text
+        start, end = len(before), len(before) + len(text)
+        parts: list[str] = []
+        done = start
+        for found in self._pattern.finditer(whole := before + text + after):
+            if found.end() > start and found.start() < end:
+                parts += (whole[done : max(start, found.start())], mark(self._names[found[0]]))
+                done = min(end, found.end())
+        return "".join((*parts, whole[done:end]))
+
     def _in_bytes(self) -> re.Pattern[bytes]:
         return re.compile(b"|".join(re.escape(as_bytes(value)) for value in self._values))
 
