@@ -24,7 +24,7 @@ from toolyard.runtime.call_events import CallEvents
 from toolyard.runtime.call_steps.conditions import NO_HOOKS, CallChanged, CallEnded, ReadyCall
 from toolyard.runtime.call_steps.permission import Permission
 from toolyard.runtime.call_steps.recording import CallRecord
-from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, not_run, redacted, unknown_tool
+from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, not_run, unknown_tool
 from toolyard.runtime.call_steps.running import run_tool
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_folder=settings.spill_folder,
             spill_name=file_name(self.call.id, self._services.next_name()),
+            redactor=self._services.redactor,
             given=self.call.arguments,
             timeout=self.call.timeout,
             by_person=self.call.by_person,
@@ -249,7 +250,8 @@ class PendingCall:
             arguments = encode_json(self._changed).decode()
             note = f"[A person changed this call; its arguments were {arguments}]"
             result = replace(result, text=f"{note}\n{result.text}")
-        result = redacted(result, self._ready.context if self._ready else None, self._services.redactor)
+        redactor = self._services.redactor
+        result = redactor.redact_result(result) if redactor.knows_any else result
         if result.truncated and result.truncated.kept_at:
             self._settings.tidy_outputs()
         self.result = result
