@@ -52,7 +52,8 @@ async def rows() -> AsyncIterator[Row | Note]:
         yield await start_row(folder)
         (folder / "add.py").write_text(ADD)
         (folder / "toolyard.json").write_text(json.dumps({"plugins": ["path:./add.py"]}))
-        yield await stdio_row(folder)
+        async for row in stdio_rows(folder):
+            yield row
         yield await http_row(folder)
         yield await list_row(folder)
         yield await proxy_row(folder, "the SDK's server", sdk_argv(), ("add", {"a": 1, "b": 2}, "3"))
@@ -62,6 +63,10 @@ async def rows() -> AsyncIterator[Row | Note]:
             yield await proxy_row(folder, "server-everything", argv, ("echo", {"message": "hi"}, "hi"))
         async for row in clients_rows(folder):
             yield row
+    yield Note(
+        "The SDK has two servers. A Python function is a tool of its `MCPServer`, which checks what comes, as ours and "
+        "fastmcp do. Its low-level server has no tools: a handler adds the two numbers in the loop, and checks nothing."
+    )
     if not fastmcp_argv():
         yield Note("fastmcp is not installed here, and left out.")
 
@@ -73,6 +78,10 @@ def ours(folder: Path, *words: str, config: bool = True) -> list[str]:
 
 def sdk_argv(wire: str = "stdio") -> list[str]:
     return [sys.executable, "-P", str(HERE / "mcp_servers.py"), "sdk", wire]
+
+
+def sdk_tool_argv() -> list[str]:
+    return [sys.executable, "-P", str(HERE / "mcp_servers.py"), "sdk-tool", "stdio"]
 
 
 def only_answers_argv() -> list[str]:
@@ -130,18 +139,23 @@ def first_list(argv: Sequence[str], folder: Path) -> tuple[float, float]:
     return taken, memory
 
 
-async def stdio_row(folder: Path) -> Row:
+async def stdio_rows(folder: Path) -> AsyncIterator[Row]:
     from mcp import Client, StdioServerParameters
 
     async with AsyncExitStack() as stack:
         calls = []
-        for argv in (only_answers_argv(), ours(folder, "stdio"), sdk_argv(), fastmcp_argv()):
+        for argv in (only_answers_argv(), ours(folder, "stdio"), sdk_tool_argv(), sdk_argv(), fastmcp_argv()):
             if argv:
                 server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=folder)
                 calls.append(caller(await stack.enter_async_context(Client(server))))
-        client, *times = await in_turn(calls)
-        row = ratio_row("stdio: call of a trivial Python tool, the SDK's client", times, 0.6)
-        return replace(row, floor=f"{row.floor}, {milliseconds(client)} (the client alone)")
+        client, mine, tool, handler, *fastmcp = await in_turn(calls)
+        row = ratio_row("stdio: call of a trivial Python tool, the SDK's client", [mine, tool, *fastmcp], 0.6)
+        yield replace(row, floor=f"{row.floor}, {milliseconds(client)} (the client alone)")
+        yield replace(
+            ratio_row("the same beside a handler of the SDK's low-level server", [mine, handler], 0.6),
+            promise="-",
+            kept=None,
+        )
 
 
 async def http_row(folder: Path) -> Row:

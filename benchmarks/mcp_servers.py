@@ -39,6 +39,22 @@ async def over_stdio(server: Any) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+def sdk_tool(wire: str) -> None:
+    """The server that the SDK has for Python functions: it checks what comes, as ours does."""
+    from mcp.server import MCPServer
+
+    server = MCPServer("peer", log_level="ERROR")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    if wire != "stdio":
+        raise SystemExit("only over stdio")
+    server.run("stdio")
+
+
 def fastmcp(wire: str) -> None:
     from fastmcp import FastMCP
 
@@ -75,4 +91,4 @@ def only_answers(_: str) -> None:
 
 
 if __name__ == "__main__":
-    {"sdk": sdk, "fastmcp": fastmcp, "only-answers": only_answers}[sys.argv[1]](sys.argv[2])
+    {"sdk": sdk, "sdk-tool": sdk_tool, "fastmcp": fastmcp, "only-answers": only_answers}[sys.argv[1]](sys.argv[2])

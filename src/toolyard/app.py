@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolyard.core.own_names import READ_OUTPUT, SEARCH_TOOLS
 from toolyard.core.tool import OWN, ToolCall, ToolResult
-from toolyard.files.door import Door
+from toolyard.files.own.ownership import real_place
 from toolyard.files.user_folders import user_folder
 from toolyard.files.working_folder import absolute_path, working_folder
 from toolyard.kinds import KINDS
@@ -73,11 +73,10 @@ class AgentApplication:
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
         """FileRefused when a link in the workspace leads to `sessions_dir`: a tool may have made it."""
-        Door.here().check_folder(absolute_path(sessions_dir))
         options = ApplicationOptions(
             config=Path(absolute_path(config_path)) if isinstance(config_path, str | os.PathLike) else config_path,
             folder=Path(working_folder()),
-            sessions=Path(absolute_path(sessions_dir)),
+            sessions=Path(real_place(absolute_path(sessions_dir))),
             cache=Path(absolute_path(cache_dir or user_folder("cache"))),
             kinds=tuple(kinds),
             env_overrides=dict(env_overrides or {}),

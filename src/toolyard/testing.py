@@ -82,6 +82,13 @@ class PluginBench(msgspec.Struct, kw_only=True):
     async def find(self, name: str) -> Tool | None:
         return next((tool for plugin in self.plugins for tool in plugin.tools if tool.spec.name == name), None)
 
+    def doubt(self, tool: Tool) -> str:  # noqa: ARG002 - the interface
+        """Its tools have their names from nobody else."""
+        return ""
+
+    def let_run(self, tool: Tool) -> None:
+        """There was no doubt."""
+
     def names(self) -> Sequence[str]:
         return list(self.specs)
 

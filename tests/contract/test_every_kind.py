@@ -265,6 +265,18 @@ async def test_secrets_are_in_no_result_no_event_and_no_record(bench: Bench, mon
         assert "tok-1234567890" not in repr(place)
 
 
+@pytest.mark.ability("leak")
+async def test_what_is_kept_whole_has_no_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-1234567890")
+    bench.yard.file("secret", "it is tok-1234567890, look\n" * 2000)
+    async with bench.tool("leak", output={"limit_bytes": 1000}) as tool:
+        result = await tool()
+    kept = [path.read_text() for path in (bench.yard.folder / "sessions" / "outputs").rglob("*.*")]
+    assert len(kept) == (result.truncated is not None), "file tools give long files in parts, and keep nothing"
+    assert all(text.count("[redacted SOME_TOKEN]") == 2000 for text in kept)
+    assert "tok-" not in "".join([*kept, result.text])
+
+
 @pytest.mark.ability("read")
 async def test_standard_input_is_at_its_end(bench: Bench):
     async with bench.tool("read") as tool:

@@ -35,7 +35,7 @@ def test_what_is_to_last_is_synced_with_its_folder_and_nothing_else_is(tmp_path,
 def test_what_cannot_be_written_changes_nothing_and_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"old")
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError("no")
 
     monkeypatch.setattr(os, "replace", refuse)

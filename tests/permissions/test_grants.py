@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from toolyard.permissions.grants import GrantStore
+from toolyard.permissions.grants import ANSWERED, GrantStore
 
 
 @pytest.fixture
@@ -44,6 +44,13 @@ def test_a_grant_holds_for_its_workspace_or_for_all(store):
     add(store, "rm **", "deny")
     assert texts(store) == [("allow", "ls **"), ("deny", "rm **")]
     assert texts(store, "/other") == [("deny", "rm **")]
+
+
+@pytest.mark.parametrize(("by", "server"), [(ANSWERED, ""), ("toolyard permissions allow", None)])
+def test_what_an_answer_left_for_a_tool_holds_for_no_server_s_tool_of_that_name(store, by, server):
+    store.add("allow", {"tool": "deploy"}, workspace="/w", source="deploy", by=by)
+    (rule,) = store.load().rules("/w", store.file)
+    assert (rule.tool, rule.server) == ("deploy", server)
 
 
 def test_a_grant_is_revoked_by_its_id_or_its_rule(store):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolyard.bash.syntax.parse import read_line
 from toolyard.config.document import Document
@@ -13,7 +14,15 @@ from toolyard.core.problems import Problem
 from toolyard.permissions.decide import ToolUse, judge_tool
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import CommandPattern, parse_pattern, quoted_token
-from toolyard.permissions.rules import CommandIndex, Rule, RuleBook, RuleOrigin, parse_rule
+from toolyard.permissions.rules import (
+    CommandIndex,
+    Rule,
+    RuleBook,
+    RuleOrigin,
+    kept_rules,
+    parse_rule,
+    valid_rules,
+)
 from toolyard.permissions.section import Sections, read_permissions
 
 HERE = RuleOrigin(label="test")
@@ -137,6 +146,10 @@ def test_a_text_that_is_no_path_pattern_says_why(text):
         {"tool": "x", "arguments": {"a": 1}},
         {"tool": "x", "path": "../y"},
         {"reason": "because"},
+        {"server": "one"},
+        {"tool": "x", "server": ""},
+        {"tool": "x", "server": "one", "command": "ls"},
+        {"host": "example.com", "server": "one"},
     ],
 )
 def test_an_object_that_is_no_rule_says_why(value):
@@ -235,6 +248,30 @@ def test_a_tool_is_judged_by_name_path_and_arguments():
     assert [(call.arguments, judge_tool(call, rules).decision) for call, _ in decisions] == [
         (call.arguments, decision) for call, decision in decisions
     ]
+
+
+@pytest.mark.parametrize(
+    ("server", "fitting"),
+    [
+        ("", {"any", "none"}),
+        ("honest#1", {"any", "honest", "honest#1"}),
+        ("honest#2", {"any", "honest"}),
+        ("other#1", {"any"}),
+    ],
+)
+def test_a_rule_may_be_about_the_tool_of_one_server(server, fitting):
+    spelled = {"any": {}, "honest": {"server": "honest"}, "honest#1": {"server": "honest#1"}}
+    rules = {name: valid_rules([{"tool": "deploy", **more}], "allow", HERE) for name, more in spelled.items()}
+    rules["none"] = kept_rules([{"tool": "deploy"}], "allow", HERE)
+    call = replace(use("deploy"), server=server)
+    assert {name for name, found in rules.items() if judge_tool(call, RuleBook(found)).decision == "allow"} == fitting
+
+
+def test_a_rule_about_a_path_may_be_about_the_tool_of_one_server():
+    paths = valid_rules([{"tool": "write_file", "server": "one", "path": "src/**"}], "allow", HERE)
+    call = use(path="/w/src/a")
+    found = [judge_tool(replace(call, server=server), RuleBook(paths)).decision for server in ("one#1", "two#1", "")]
+    assert found == ["allow", "ask", "ask"]
 
 
 def test_a_symbolic_link_does_not_lead_around_a_rule(tmp_path):

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolyard.process.output import Captured, HeadTail, Transcript, limit_text
+from toolyard.core.tool import KeptFile
+from toolyard.process.output import Captured, HeadTail, LastWords, Transcript, limit_text
+from toolyard.runtime.redaction import Redactor
 
 MISSING_LINE = re.compile(r"\n\[\.\.\. (\d+) bytes, (\d+) lines? left out(?:; the whole is in (.*))? \.\.\.\]\n")
 MIXED = "aé€😀\nz\u0301ñ\n日本語🇨🇭\n" * 2
@@ -151,6 +153,65 @@ def test_the_file_holds_exactly_the_whole_and_only_when_something_is_missing(dat
             assert path.read_bytes() == data
 
 
+REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*", "D": "ñé€"})
+SAID = st.lists(st.sampled_from(["abcabcd", "abc", "zz.*", "ñé€", "x", "ab", "z", "ñ", "\n"]), max_size=30).map("".join)
+CUTS = st.lists(st.integers(0, 200), max_size=12)
+
+
+def in_pieces(text: str, cuts: list[int]) -> list[bytes]:
+    data = text.encode()
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    return [data[start:end] for start, end in pairwise(places)]
+
+
+@given(text=SAID, cuts=CUTS)
+def test_what_is_taken_in_pieces_is_the_redacted_whole_and_nothing_is_lost_or_said_twice(text, cuts):
+    heard: list[str] = []
+    transcript = Transcript(1 << 20, listener=heard.append, redactor=REDACTOR)
+    taken = []
+    for piece in in_pieces(text, cuts):
+        transcript.add(piece)
+        captured = transcript.take()
+        assert captured.held_back is transcript.unread
+        taken.append(captured.text)
+    taken.append(transcript.finish().text)
+    assert "".join(taken) == "".join(heard) == REDACTOR.redact(text)
+    assert not transcript.take().held_back
+
+
+@given(text=SAID, cuts=CUTS, limit=st.integers(0, 30))
+def test_the_file_never_has_a_secret_not_even_while_it_is_written(text, cuts, limit):
+    whole = REDACTOR.redact(text)
+    with tempfile.TemporaryDirectory() as folder:
+        file = KeptFile(f"{folder}/whole", REDACTOR)
+        kept = HeadTail(limit, spill_to=file)
+        for piece in in_pieces(text, cuts):
+            kept.add(piece)
+            if Path(file).exists():
+                assert whole.startswith(Path(file).read_bytes().decode(errors="ignore"))
+        if (truncated := kept.finish().truncated) is not None:
+            assert Path(file).read_bytes().decode() == whole
+            before = Path(file).read_bytes()[: truncated.starts_at]
+            head = text.encode()[: limit // 2].decode(errors="ignore")
+            assert REDACTOR.settled(head)[0].encode() == before, "who reads on from there misses nothing"
+
+
+def test_what_is_no_text_is_kept_as_it_is_beside_a_secret(tmp_path):
+    file = KeptFile(str(tmp_path / "whole"), REDACTOR)
+    kept = HeadTail(4, spill_to=file)
+    for piece in (b"\xff\xc3", b"(\xe2\x82 abc", b"abcd\xed\xa0\x80\xf0"):
+        kept.add(piece)
+    kept.finish()
+    assert Path(file).read_bytes() == b"\xff\xc3(\xe2\x82 [redacted A_TOKEN]\xed\xa0\x80\xf0"
+
+
+@pytest.mark.parametrize("redactor", [None, Redactor({})])
+def test_where_no_secret_is_known_all_is_passed_on_at_once(redactor):
+    transcript = Transcript(100, redactor=redactor)
+    transcript.add(b"half a character: \xc3")
+    assert transcript.take() == Captured(text="half a character: \ufffd", total_bytes=19)
+
+
 @pytest.mark.parametrize("obstacle", ["a file that is there", "a file for a folder", "no such place"])
 def test_a_file_that_cannot_be_written_costs_the_file_and_not_the_output(tmp_path, obstacle):
     there = tmp_path / "there"
@@ -211,3 +272,29 @@ def test_one_piece_of_any_size_is_kept_in_bounded_memory(add, tmp_path):
     assert (captured.total_bytes, (tmp_path / "whole").stat().st_size) == (20_000_000, 20_000_000)
     head, tail, _, omitted_lines = ends_of(captured.text)
     assert head.count("\n") + tail.count("\n") + omitted_lines == 4_000_000
+
+
+@given(st.lists(st.text(), max_size=8), st.integers(1, 40))
+def test_last_words_are_the_end_and_say_what_is_missing(pieces, limit):
+    words, whole = LastWords(limit), "".join(pieces).encode("utf-8", "replace")
+    for piece in pieces:
+        words.add(piece.encode("utf-8", "replace"))
+    told = MISSING_LINE.match(words.text())
+    if len(whole) <= limit:
+        assert words.text() == whole.decode("utf-8", "replace").strip()
+    elif told:
+        kept = whole[int(told[1]) :]
+        assert len(kept) <= limit
+        assert words.text()[told.end() :] == kept.decode("utf-8").rstrip()
+        assert int(told[2]) == whole[: int(told[1])].count(b"\n")
+    else:
+        assert not whole[-limit:].decode("utf-8", "ignore").strip(), (
+            "only white space is left, and the line stands alone"
+        )
+
+
+def test_half_a_secret_in_last_words_is_redacted():
+    words = LastWords(30)
+    words.add(b"starting with Zq8vLw3RtY7uPk2NxD4m and then more to say")
+    assert "redacted TOKEN" in Redactor({"TOKEN": "Zq8vLw3RtY7uPk2NxD4m"}).redact_cut(words.text())
+    assert "tY7uPk2NxD4m" not in Redactor({"TOKEN": "Zq8vLw3RtY7uPk2NxD4m"}).redact_cut(words.text())

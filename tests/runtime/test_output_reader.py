@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from toolyard.app import AgentApplication
 from toolyard.core.tool import CallContext
 from toolyard.plugins.contract import tool
 from toolyard.runtime.output_reader import read_on
+from toolyard.runtime.redaction import Redactor
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +58,19 @@ def test_a_find_is_shown_with_its_line_and_offset_also_where_pieces_meet(tmp_pat
     assert second.endswith(": no needle, but a needle")
     assert end == "[that is all]"
     assert read(tmp_path, handle="a.out", find="needles") == "[the text does not occur from offset 0 on]"
+
+
+def test_no_offset_gives_the_rest_of_a_secret_that_became_known_later(tmp_path):
+    secret = "".join(map(chr, range(ord("A"), ord("Z")))) * 20
+    (tmp_path / "a.out").write_text(f"päper\n{'~' * 300}{secret} ~ {secret}\n~\n")
+    knowing = replace(context(tmp_path, limit=400), redactor=Redactor({"KEY": secret}))
+    for offset in range(0, 1400, 7):
+        text = read_on({"handle": "a.out", "offset": offset}, knowing).text
+        assert not set(text.rpartition("\n[bytes ")[0].replace("[redacted KEY]", "")) & set(secret), offset
+    shown = read_on({"handle": "a.out", "find": secret[30:50]}, replace(knowing, output_limit=3000)).text
+    assert secret[30:50] not in shown
+    assert "[redacted KEY]" in shown
+    assert read(tmp_path, handle="a.out", offset=400).startswith(secret[93:120]), "or this would prove nothing"
 
 
 def test_many_finds_come_in_parts(tmp_path):

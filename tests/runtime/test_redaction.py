@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from support import PNG
 from toolyard.core.content import FilePart, ImagePart, LinkPart, TextPart
 from toolyard.core.tool import ToolResult, Truncation
-from toolyard.runtime.call_steps.results import limited, redacted
+from toolyard.runtime.call_steps.results import limited
 from toolyard.runtime.redaction import LEAST_LEFT, Redactor
 
 REDACTOR = Redactor({"A_TOKEN": "abcabcd", "B_KEY": "abc", "C": "zz.*"})
@@ -181,29 +180,24 @@ def test_a_second_cut_through_the_line_of_the_first_shows_no_half_of_a_secret():
     first = f"{'x' * 480}abcdefghijk{CUT}{'y' * 2000}"
     settings = SimpleNamespace(output_limit=492, reads_on=False)  # its cut is 11 characters into the line
     result = ToolResult(text=first, truncated=Truncation(omitted_bytes=12, omitted_lines=0))
-    text = redacted(limited(result, settings, LONG), None, LONG).text
+    text = LONG.redact_result(limited(result, settings, LONG)).text
     assert "cdefg" not in text
     assert len(text) < 1200
 
 
-@given(st.lists(st.sampled_from(["abcabcd", "abc", "zz.*", "x", "ab", "z"]), max_size=30), st.integers(1, 9))
-def test_a_file_is_cleaned_as_a_text_is(words, size):
-    import tempfile
-
-    from toolyard.runtime import redaction
-
-    text = "".join(words)
-    before = redaction.PIECE
-    redaction.PIECE = size
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "file")
-            file.write_text(text)
-            REDACTOR.redact_file(file)
-            assert file.read_text() == REDACTOR.redact(text)
-            assert len(list(Path(folder).iterdir())) == 1
-    finally:
-        redaction.PIECE = before
+@given(st.data())
+def test_a_window_of_a_text_has_nothing_of_a_secret_that_begins_before_it_or_ends_after_it(data):
+    # Each letter of the secrets is its own, so that whatever of them is left can be seen.
+    secrets = ["abcdefghijklmnop", "ABCDEFGHIJKLMNOPQRSTUVWX", "0123456789"]
+    redactor = Redactor({}, *zip("äöü", secrets, strict=True))
+    text = "".join(data.draw(st.lists(st.sampled_from([*secrets, "~~", " "]), min_size=1, max_size=8)))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    before, after = text[max(0, start - redactor.longest) : start], text[end : end + redactor.longest]
+    seen = redactor.redact_window(before, text[start:end], after)
+    for mark in "äöü":
+        seen = seen.replace(f"[redacted {mark}]", "")
+    assert seen == re.sub("[a-zA-Z0-9]", "", text[start:end])
 
 
 def test_what_is_attached_has_no_secrets_either():

@@ -10,8 +10,16 @@ from pathlib import Path
 import pytest
 
 from support import PATIENCE, need_backend
+from toolyard.config.document import Document
 from toolyard.core.tool import ToolCall
-from toolyard.permissions.verdict import Verdict
+from toolyard.permissions.grants import GrantStore
+from toolyard.permissions.policy import RulePolicy
+from toolyard.permissions.section import Sections
+from toolyard.permissions.verdict import Answer, PermissionRequest, Verdict
+from toolyard.process.sandbox.network.proxy import ConnectionAttempt
+from toolyard.runtime.host_questions import HostQuestions
+from toolyard.runtime.process_pools import ProcessPools
+from toolyard.runtime.redaction import Redactor
 from yard import Yard
 
 pytestmark = pytest.mark.anyio
@@ -164,3 +172,62 @@ async def test_values_for_the_configuration_are_secret_only_where_their_name_or_
         text = (await app.call_tool("probe", {})).text
     assert text.startswith("eu-central-1 /srv/data/long [redacted SERVICE_TOKEN] [redacted SERVICE] [redacted ")
     assert "hidden-by-its-key" not in text
+
+
+async def test_in_the_folder_of_a_call_and_its_id(yard, tmp_path):
+    yard.tool(run="echo done")
+    folder = tmp_path / f"of-{SECRET}"
+    folder.mkdir()
+    config = yard.config("bash:probe.bash", working_directory=str(folder))
+    async with yard.open(config) as app:
+        results = await app.call_tools([ToolCall(id=f"call-{SECRET}", name="probe", arguments={"value": "x"})])
+    assert [result.ok for result in results.values()] == [True]
+    assert SECRET not in everything(yard)
+    assert "of-[redacted SOME_TOKEN]" in everything(yard)
+
+
+async def test_in_what_is_asked_of_a_host_and_no_rule_is_offered_for_it(yard):
+    """A name with a secret in it goes to whoever answers for names, and to whoever reads the questions."""
+    asked: list[tuple[PermissionRequest, Verdict]] = []
+
+    class Person:
+        async def approve(self, request: PermissionRequest, verdict: Verdict) -> Answer:
+            asked.append((request, verdict))
+            return Answer(allowed=False, reason="no")
+
+    questions = HostQuestions(
+        RulePolicy(
+            Sections({}, Document(yard.folder / "toolyard.json", "{}", {})), GrantStore(yard.folder / "grants.json")
+        ),
+        Person(),
+        agent="default",
+        session="s",
+        workspace=yard.folder,
+        hide=lambda text: text.replace(SECRET, "[hidden]"),
+    )
+    found = await questions.decide(f"{SECRET}.example.com", 443)
+    ((request, verdict),) = asked
+    assert not found.allowed
+    assert verdict.offers == ()
+    assert "[hidden].example.com:443" in await request.preview()
+    assert SECRET not in f"{request.plan} {request.call_id} {verdict} {await request.preview()}"
+
+
+def test_a_wish_to_reach_a_host_is_recorded_without_a_secret_in_its_name(yard):
+    written: list[dict] = []
+
+    class Log:
+        def write(self, record: dict) -> None:
+            written.append(record)
+
+        def close(self) -> None: ...
+
+    pools = ProcessPools(audit=Log(), session="s", hide=lambda text: text.replace(SECRET, "[hidden]"))
+    reason = f"{SECRET}.example.com is not named"
+    pools._record_connection(ConnectionAttempt(host=f"{SECRET}.example.com", port=443, allowed=False, reason=reason))
+    assert written[0]["host"] == "[hidden].example.com"
+    assert SECRET not in repr(written)
+
+
+def test_a_name_of_a_host_hides_no_secret_behind_small_letters():
+    assert Redactor({"A_TOKEN": "Zq8vLw3R"}).redact_in_host("x.zq8vlw3r.example") == "x.[redacted A_TOKEN].example"

@@ -136,3 +136,36 @@ async def test_E11_with_the_reach_look_nobody_is_asked(yard):
         (answer,) = await reach(app, "unnamed.invalid", reach="look")
     assert "403 Forbidden" in answer
     assert approver.asked == []
+
+
+NAMED = {"hosts": ["*.named.invalid"]}
+
+
+async def test_E11_a_rule_against_a_host_holds_where_a_wider_name_is_let_through(yard):
+    rules = {"preset": "trusted", "deny": [{"host": "uploads.named.invalid"}]}
+    config = yard.config("shell:command", permissions=rules, sandbox=NAMED)
+    async with yard.open(config) as app:
+        denied = await reach(app, "uploads.named.invalid", "uploads.named.invalid:8443")
+        named = await reach(app, "other.named.invalid")
+    assert [" 403 Forbidden" in line for line in denied] == [True, True]
+    assert all("the rule 'deny host=uploads.named.invalid' is against it" in line for line in denied)
+    assert "502 Bad Gateway" in named[0], "let through, but there is no such host"
+
+
+async def test_E11_a_rule_that_asks_about_a_host_asks_where_a_wider_name_is_let_through(yard):
+    approver = Approver(allowed=False, reason="not that one")
+    rules = {"preset": "trusted", "ask": [{"host": "uploads.named.invalid"}]}
+    config = yard.config("shell:command", permissions=rules, sandbox=NAMED)
+    async with yard.open(config, approver=approver) as app:
+        (asked,) = await reach(app, "uploads.named.invalid")
+        await reach(app, "other.named.invalid")
+    assert "not that one" in asked
+    assert approver.asked == [("uploads.named.invalid", 80)]
+
+
+async def test_E11_rules_about_hosts_hold_where_nobody_can_be_asked(yard):
+    allowed = [{"host": "allowed.invalid"}]
+    async with open_app(yard, allow=allowed, deny=[{"host": "denied.invalid"}]) as app:
+        answers = {host: (await reach(app, host))[0] for host in ("allowed.invalid", "denied.invalid")}
+    assert "502 Bad Gateway" in answers["allowed.invalid"]
+    assert "the rule 'deny host=denied.invalid' is against it" in answers["denied.invalid"]

@@ -106,6 +106,22 @@ def sessions_dir(options: GlobalOptions) -> Path:
     return Path(options.sessions) if options.sessions is not None else user_folder("state") / "sessions"
 
 
+def sessions_place(options: GlobalOptions) -> Path:
+    """The same where it is by its owner's links alone; UsageError when it is not to be used."""
+    from toolyard.files.door import FileRefused
+    from toolyard.files.own.ownership import real_place
+    from toolyard.files.own.sessions_folder import SessionsFolder
+
+    named = sessions_dir(options).absolute()
+    try:
+        place = Path(real_place(str(named)))
+        if place.exists():
+            SessionsFolder(place).use()
+    except FileRefused as refused:
+        raise click.UsageError(f"--sessions {named}: {refused.strerror}; {refused.hint}") from None
+    return place
+
+
 def known_agent(known: Sequence[str], agent: str | None) -> str:
     """One of those there are; without a name the one called `default`, else the first."""
     if agent is None:

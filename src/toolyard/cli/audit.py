@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import sessions_dir
+from toolyard.cli.application import sessions_place
 from toolyard.cli.render import show_json, show_note, show_rows, show_text
 from toolyard.cli.running import run_to_end
 from toolyard.core.lossless_json import encode_json
@@ -56,7 +56,7 @@ def show(
     if day is not None and not is_day(day):
         raise click.UsageError(f"--day {day}: a day is written as 2026-01-31")
     wanted = Filter(tool=tool, session=session, day=day, failures=failures)
-    folder = sessions_dir(options) / "audit"
+    folder = sessions_place(options) / "audit"
     if follow:
         return run_to_end(follow_log(folder, wanted, last, as_json))
     return show_log(folder, wanted, last, as_json)
@@ -81,7 +81,7 @@ def verify(options: GlobalOptions, as_json: bool) -> int:
     """
     from toolyard.runtime.audit.verify import check_log
 
-    checked = check_log(sessions_dir(options) / "audit")
+    checked = check_log(sessions_place(options) / "audit")
     if as_json:
         import msgspec
 

@@ -91,6 +91,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How far it wants to reach; None for as far as such calls usually do."""
     why_reach: str = ""
     """Why it wants that, in the words of whoever calls."""
+    server: str = ""
+    """The server of others that does it, as `NAME#MADE_OF`: what is kept of an answer holds for that one alone."""
     doubt: str = ""
     """Why a person has to be asked first, whatever rules allow it."""
     prepared: Any = None
@@ -129,6 +131,48 @@ class ClientLink(Protocol):
         """Tell it a message, with `level` and `data`, and perhaps `logger`."""
 
 
+class RedactedStream(Protocol):
+    """A text that comes in pieces and goes on without known secrets."""
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether it keeps an end that may be the beginning of a secret until more comes."""
+
+    def feed(self, text: str) -> None:
+        """Pass on what is sure by now."""
+
+    def finish(self) -> None:
+        """Nothing more comes: pass on the rest."""
+
+
+class OutputRedactor(Protocol):
+    """Takes known secrets out of what tools print."""
+
+    @property
+    def knows_any(self) -> bool:
+        """Whether there is any secret to look for."""
+
+    @property
+    def longest(self) -> int:
+        """How many bytes the longest has."""
+
+    def stream(self, emit: Callable[[str], None]) -> RedactedStream:
+        """What comes in pieces."""
+
+    def redact_window(self, before: str, text: str, after: str) -> str:
+        """A part of a text, without what in it belongs to a secret; what is around it tells."""
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    """A file for the whole of long output, and what must not get into it."""
+
+    path: str
+    redactor: OutputRedactor | None = None
+
+    def __fspath__(self) -> str:
+        return self.path
+
+
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """All that a tool may know of the world it is called in."""
 
@@ -145,6 +189,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     spill_folder: Path | None = None
     """Where output is kept whole that is too long for a result."""
     spill_name: str = "output"
+    redactor: OutputRedactor | None = None
+    """Knows the secrets that show in no result: for files that are kept, and output that comes in several results."""
     reach: Reach = "work"
     """How far this call may reach: the sandbox that its processes run in."""
     usual_reach: Reach = "work"
@@ -161,14 +207,15 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     """The program that the call comes from, if it can be asked; what an MCP server answers is passed on to it."""
 
     @property
-    def spill_to(self) -> str | None:
+    def spill_to(self) -> KeptFile | None:
         """Where the whole output goes when it is too long to be kept in the result."""
-        return f"{self.spill_folder}/{self.spill_name}" if self.spill_folder else None
+        return KeptFile(f"{self.spill_folder}/{self.spill_name}", self.redactor) if self.spill_folder else None
 
     @property
-    def spill_errors_to(self) -> str | None:
+    def spill_errors_to(self) -> KeptFile | None:
         """The same for standard error, where that is kept apart."""
-        return self.spill_to and f"{self.spill_to.removesuffix('.out')}.err"
+        file = self.spill_to
+        return file and KeptFile(f"{file.path.removesuffix('.out')}.err", file.redactor)
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -297,6 +297,11 @@ def read(file: Path, workspace: str) -> WriteTimes:
         return WriteTimes(workspace=workspace, spans=[Span(since=0.0, live="", until=time.time())])
 
 
+def has_record(workspace: str) -> bool:
+    """Whether tools ever worked in a folder."""
+    return os.path.exists(record_file(os.path.realpath(workspace)))
+
+
 def record_file(workspace: str) -> Path:
     name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
     return user_folder("state") / "written" / f"{name}.json"

@@ -25,6 +25,7 @@ from toolyard.permissions.paths import PathIndex, resolved
 from toolyard.permissions.programs.categories import names, program_name
 from toolyard.permissions.programs.git_options import GLOBALS
 from toolyard.permissions.programs.listings.closed import CLOSED
+from toolyard.permissions.rules import text_of
 from toolyard.permissions.verdict import Judged, Offer, Verdict
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class ToolUse(CallSite, frozen=True, kw_only=True):
     """A call of a tool that runs no command line, as far as rules look at it."""
 
     arguments: JsonObject
+    server: str = ""
+    """Of which server the tool is."""
     named: Sequence[str] = ()
     """Files that it is about beside those that its arguments name."""
     read_only: bool = False
@@ -173,6 +176,7 @@ def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> V
     use = ToolUse(
         **asdict(site),
         arguments=plan.arguments,
+        server=plan.server,
         named=plan.paths,
         read_only=hints.read_only,
         only_looks=plan.reach == "look",
@@ -183,7 +187,8 @@ def decide_tool(request: PermissionRequest, book: RuleBook, site: CallSite) -> V
     offers: tuple[Offer, ...] = ()
     # A rule for a tool is for all its arguments, which outside of the sandbox nothing bounds.
     if part.decision == "ask" and part.rule is None and not hints.destructive and plan.reach != "outside":
-        offers = (Offer(rule={"tool": site.tool}, text=f"tool={site.tool}", source=site.tool),)
+        rule = {"tool": site.tool, **({"server": plan.server} if plan.server else {})}
+        offers = (Offer(rule=rule, text=text_of(rule), source=site.tool),)
     return Verdict(decision=part.decision, reason=part.reason, rule=part.rule, parts=(part,), offers=offers)
 
 
@@ -210,22 +215,22 @@ def judge_tool(use: ToolUse, book: RuleBook) -> Judged:
 
 def rule_against(decision: Decision, use: ToolUse, book: RuleBook) -> Rule | None:
     """A rule that one path, or all its arguments, run into."""
-    if rule := book.whole_tool(decision, use.tool):
+    if rule := book.whole_tool(decision, use.tool, use.server):
         return rule
     for path in use.paths:
-        if rule := book.tool_path(decision, use.tool, path, use.workspace):
+        if rule := book.tool_path(decision, use.tool, path, use.workspace, use.server):
             return rule
-    return next((rule for rule in book.by_arguments(decision, use.tool) if fits(rule, use)), None)
+    return next((rule for rule in book.by_arguments(decision, use.tool, use.server) if fits(rule, use)), None)
 
 
 def allowed_by(use: ToolUse, book: RuleBook) -> Rule | None:
     """A rule that covers the whole call: every path of it, by each of its names."""
-    if rule := book.whole_tool("allow", use.tool):
+    if rule := book.whole_tool("allow", use.tool, use.server):
         return rule
-    rules = [book.tool_path("allow", use.tool, path, use.workspace) for path in use.paths]
+    rules = [book.tool_path("allow", use.tool, path, use.workspace, use.server) for path in use.paths]
     if rules and all(rules):
         return rules[0]
-    return next((rule for rule in book.by_arguments("allow", use.tool) if fits(rule, use)), None)
+    return next((rule for rule in book.by_arguments("allow", use.tool, use.server) if fits(rule, use)), None)
 
 
 def paths_of(arguments: Json) -> list[str]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 VERSION = 1
 WITHOUT_REACH: Reach = "work"
 """What a grant means that names no reach."""
+ANSWERED = "answered with always"
+"""How a grant was given that an answer left."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,13 +56,14 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problem: Problem | None = None
 
     def rules(self, workspace: str, file: Path) -> list[Rule]:
-        from toolyard.permissions.rules import RuleOrigin, valid_rules
+        from toolyard.permissions.rules import RuleOrigin, kept_rules, valid_rules
 
         found: list[Rule] = []
         for grant in self.grants:
             if grant.workspace in (None, workspace):
                 rule = {"reach": WITHOUT_REACH, **grant.rule}
-                found += valid_rules([rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
+                read = kept_rules if grant.by == ANSWERED else valid_rules
+                found += read([rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
         return found
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolyard.core.reach import REACHES, is_beyond, nearest_of
 from toolyard.core.regexes import late_pattern
 from toolyard.core.visible_text import escaped
-from toolyard.permissions.grants import WITHOUT_REACH
+from toolyard.permissions.grants import ANSWERED, WITHOUT_REACH
 from toolyard.permissions.verdict import ALLOWED
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class RulePolicy:
                 self._keep_for_session(session, kept)
             return f"{texts} allowed for this session"
         for offer, rule in zip(verdict.offers, rules, strict=True):
-            self.grants.add("allow", rule, workspace=workspace, source=offer.source, by="answered with always")
+            self.grants.add("allow", rule, workspace=workspace, source=offer.source, by=ANSWERED)
         return f"{texts} allowed from now on"
 
     def book(self, agent: str, workspace: str, session: str = "", *, kept: Kept = "not") -> RuleBook:
@@ -308,9 +308,9 @@ class RulePolicy:
         return known[1]
 
     def _keep_for_session(self, session: str, rules: Sequence[JsonObject]) -> None:
-        from toolyard.permissions.rules import RuleOrigin, valid_rules
+        from toolyard.permissions.rules import RuleOrigin, kept_rules
 
-        kept = valid_rules(rules, "allow", RuleOrigin(label="allowed for this session"))
+        kept = kept_rules(rules, "allow", RuleOrigin(label="allowed for this session"))
         self._session_rules.setdefault(session, []).extend(kept)
 
     def _site(self, request: PermissionRequest) -> CallSite:

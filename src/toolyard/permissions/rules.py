@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from toolyard.core.problems import Problem
 from toolyard.core.reach import NAMED_REACHES, Reach, is_beyond
@@ -36,7 +37,9 @@ Access = Literal["read", "write"]
 TOP: tuple[str, ...] = ()
 """The pattern of the workspace itself."""
 PRESET = "preset "
-KEYS = frozenset({"tool", "command", "write", "read", "path", "arguments", "reach", "reason", "host", "folder"})
+KEYS = frozenset(
+    {"tool", "server", "command", "write", "read", "path", "arguments", "reach", "reason", "host", "folder"}
+)
 
 
 class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -67,6 +70,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     origin: RuleOrigin
     tool: str | None = None
     """None for every tool that runs shell commands."""
+    server: str | None = None
+    """Whose tool it has to be: a server's name, or `NAME#MADE_OF`; empty for tools of no server, None for any."""
     command: CommandPattern | None = None
     write: tuple[str, ...] | None = None
     read: tuple[str, ...] | None = None
@@ -87,6 +92,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def why(self) -> str:
         """What a model is told that runs into the rule."""
         return self.reason or f"the rule '{self.decision} {self.text}' ({self.origin})"
+
+    def is_about(self, server: str) -> bool:
+        """Whether it is about tools of a server, as `NAME#MADE_OF`, or, where that is empty, of none."""
+        return self.server is None or self.server == server or (self.server or "#") == server.partition("#")[0]
 
 
 def parse_rule(value: Json, decision: Decision, origin: RuleOrigin, *, confined: bool = False) -> Rule | Problem:
@@ -114,11 +123,17 @@ def valid_rules(
     return [rule for rule in rules if isinstance(rule, Rule)]
 
 
+def kept_rules(values: Iterable[Json], decision: Decision, origin: RuleOrigin) -> list[Rule]:
+    """Those that answers left: about the tool that was asked about, and not about one of a server that has its name."""
+    rules = valid_rules(values, decision, origin)
+    return [replace(rule, server="") if rule.tool and rule.server is None else rule for rule in rules]
+
+
 def read_fields(value: dict[str, Json]) -> dict[str, Any] | Problem:
     if unknown := [key for key in value if key not in KEYS]:
         return bad_rule(f"a rule has no '{unknown[0]}'; it has {', '.join(sorted(KEYS))}")
     fields: dict[str, Any] = {}
-    for key in ("tool", "command", "write", "read", "path", "host", "reason", "folder"):
+    for key in ("tool", "server", "command", "write", "read", "path", "host", "reason", "folder"):
         if key not in value:
             continue
         text = value[key]
@@ -168,8 +183,10 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
     of_shell = [key for key in ("command", "write", "read") if key in fields]
     of_tool = [key for key in ("path", "arguments") if fields.get(key)]
     if "host" in fields:
-        others = [*of_shell, *of_tool, *(["tool"] if "tool" in fields else [])]
+        others = [*of_shell, *of_tool, *(key for key in ("tool", "server") if key in fields)]
         return bad_rule(f"'host' and '{others[0]}' are two rules") if others else fields
+    if "server" in fields and (of_shell or "tool" not in fields):
+        return bad_rule("'server' is about a tool that runs no command, which 'tool' names; all of a server's are '*'")
     if len(of_shell) > 1 or (of_shell and of_tool):
         return bad_rule(f"'{of_shell[0]}' and '{(of_shell + of_tool)[1]}' are two rules")
     if not of_shell and "tool" not in fields:
@@ -368,27 +385,29 @@ class RuleBook:
         """The hosts that rules of a decision name."""
         return [rule.host for rule in self.rules if rule.decision == decision and rule.host is not None]
 
-    def whole_tool(self, decision: Decision, tool: str) -> Rule | None:
+    def whole_tool(self, decision: Decision, tool: str, server: str = "") -> Rule | None:
         """The rule about every call of a tool."""
-        for rule in self._of_tool(tool):
+        for rule in self._of_tool(tool, server):
             if rule.decision == decision and not rule.arguments:
                 return rule
         return None
 
-    def by_arguments(self, decision: Decision, tool: str) -> Iterator[Rule]:
+    def by_arguments(self, decision: Decision, tool: str, server: str = "") -> Iterator[Rule]:
         """The rules about calls of a tool with certain arguments."""
-        return (rule for rule in self._of_tool(tool) if rule.decision == decision and rule.arguments)
+        return (rule for rule in self._of_tool(tool, server) if rule.decision == decision and rule.arguments)
 
-    def tool_path(self, decision: Decision, tool: str, path: str, workspace: str) -> Rule | None:
+    def tool_path(self, decision: Decision, tool: str, path: str, workspace: str, server: str = "") -> Rule | None:
         """The rule about calls of a tool with a path."""
         for name in (tool, "*"):
             index = self._tool_paths.get((decision, name))
-            if index is not None and (rule := next(index.find(path, workspace), None)):
-                return rule
+            for rule in index.find(path, workspace) if index is not None else ():
+                if rule.is_about(server):
+                    return rule
         return None
 
-    def _of_tool(self, tool: str) -> list[Rule]:
-        return [*self._tools.get(tool, ()), *self._tools.get("*", ())]
+    def _of_tool(self, tool: str, server: str) -> list[Rule]:
+        rules = (*self._tools.get(tool, ()), *self._tools.get("*", ()))
+        return [rule for rule in rules if rule.is_about(server)]
 
 
 def holds_in(rule: Rule, folders: Sequence[str], workspace: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,7 @@ from toolyard.core.problems import Position, Problem
 from toolyard.files.door import LARGEST_SCRIPT, Door
 from toolyard.plugins.enablement import asks_each_time, decide
 from toolyard.plugins.loader import load_all
+from toolyard.plugins.tool_names import holder_of, is_same, takeover
 from toolyard.plugins.tool_problems import tool_problems
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.kind import Source
     from toolyard.plugins.offers import PluginOffers
     from toolyard.plugins.plugin import Plugin
+    from toolyard.plugins.tool_names import NameHolders
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,28 @@ class Shadowed(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     winner: Registration
     loser: Registration
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A tool that is to have a name."""
+
+    tool: Tool
+    found: Registration
+    place: int
+    other: Tool | None
+    """The same tool under another name, where it can have one."""
+    rank: int
+    """Who comes first: tools whose names are the owner's affair, those with their plugin's name, those that had a name
+    before, and all others.
+    """
+
+
+class Takeover(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A tool whose name was that of another's until now."""
+
+    tool: Tool
+    before: str
+    now: str
 
 
 class Changes:
@@ -101,9 +126,11 @@ class Catalog:
         decide: Callable[[Sequence[Plugin]], Mapping[str, Enablement]] = decide,
         changes: Changes | None = None,
         more: Callable[[Sequence[Tool]], Sequence[Tool]] | None = None,
+        holders: NameHolders | None = None,
     ) -> None:
-        """`more` are tools of the application itself, by what others there are."""
+        """`more` are tools of the application itself, by what others there are; `holders` had the names until now."""
         self._more = more
+        self._holders = holders
         self._sources = list(sources)
         self._pointers = pointers
         self._decide = decide
@@ -119,6 +146,7 @@ class Catalog:
         self._taken: list[Shadowed] = []
         self._renamed: dict[tuple[int, str], Tool] = {}
         """Tools under other names than their own, by their registration and that."""
+        self._takeovers: dict[str, Takeover] = {}
 
     def rivalries(self) -> list[Problem]:
         """What is wrong among the plugins and their tools, though each may be sound by itself."""
@@ -179,6 +207,20 @@ class Catalog:
         found = self._by_name.get(name) or self._services.get(name)
         return found[1] if found else None
 
+    def doubt(self, tool: Tool) -> str:
+        """Why a person has to be asked about a tool, whatever it is: its name was another's until now."""
+        found = self._takeovers.get(tool.spec.name)
+        if found is None or found.tool is not tool:
+            return ""
+        return takeover(tool.spec.name, found.before, found.now, tool.spec.description)
+
+    def let_run(self, tool: Tool) -> None:
+        """A person let a tool run that there was a doubt about: from now on the name is its own."""
+        found = self._takeovers.get(tool.spec.name)
+        if found is not None and found.tool is tool and self._holders:
+            self._holders.note({tool.spec.name: found.now})
+            del self._takeovers[tool.spec.name]
+
     def failure(self, name: str) -> Problem | None:
         """Why there is no tool of that name, if it is one that could not be loaded."""
         for source in self._sources:
@@ -218,31 +260,70 @@ class Catalog:
         """Give every name to the first tool that has it, of the plugins that are on.
 
         A plugin whose tools can have other names comes after those whose tools cannot, wherever it stands: what
-        others call their tools takes no name from the owner's.
+        others call their tools takes no name from the owner's. Among such plugins, a name stays with the one that
+        had it last.
         """
         self._by_name, self._taken, self._renamed, self._services = {}, [], {}, {}
-        owners: dict[str, Registration] = {}
-        places = {id(found): place for place, found in enumerate(plugins)}
-        for found in sorted(plugins, key=lambda one: one.plugin.other_name is not None):
-            for listed in found.plugin.tools:
-                self._give_name(listed, found, owners)
+        for found in plugins:
             for service in found.plugin.services:
                 self._services.setdefault(service.spec.name, (found.source, service))
-        named = sorted(self._by_name.items(), key=lambda item: places[id(owners[item[0]])])
-        self._by_name = dict(named)
-        for tool in self._more([tool for _, (_, tool) in named]) if self._more else ():
+        listed = [(tool, found) for found in plugins for tool in found.plugin.tools]
+        claims = [self._claim(place, tool, found) for place, (tool, found) in enumerate(listed)]
+        kept_free = contested_names(claims)
+        owners: dict[str, Claim] = {}
+        for claim in sorted(claims, key=lambda one: one.rank):
+            self._give_name(claim, owners, kept_free)
+        self._by_name = dict(sorted(self._by_name.items(), key=lambda item: owners[item[0]].place))
+        self._note_names(owners)
+        for tool in self._more([tool for _, tool in self._by_name.values()]) if self._more else ():
             self._by_name.setdefault(tool.spec.name, (OWN, tool))
 
-    def _give_name(self, tool: Tool, found: Registration, owners: dict[str, Registration]) -> None:
-        name, other_name = tool.spec.name, found.plugin.other_name
-        if other_name and (name in owners or name in OWN_NAMES):
-            tool = self._renamed[id(found), name] = other_name(tool)
+    def _claim(self, place: int, tool: Tool, found: Registration) -> Claim:
+        other_name = found.plugin.other_name
+        if other_name is None:
+            return Claim(tool=tool, found=found, place=place, other=None, rank=0)
+        other = other_name(tool)
+        had = self._had(found.plugin, tool) or self._had(found.plugin, other)
+        return Claim(tool=tool, found=found, place=place, other=other, rank=1 if other is tool else 2 if had else 3)
+
+    def _had(self, plugin: Plugin, tool: Tool) -> bool:
+        """Whether the name of a tool was that of one of this plugin's."""
+        before = self._holders.of(tool.spec.name) if self._holders else None
+        return before is not None and is_same(before, holder_of(plugin))
+
+    def _give_name(self, claim: Claim, owners: dict[str, Claim], kept_free: Mapping[str, str]) -> None:
+        tool, found, name = claim.tool, claim.found, claim.tool.spec.name
+        if claim.other and not self._is_free_for(claim, owners, kept_free):
+            tool = self._renamed[id(found), name] = claim.other
             name = tool.spec.name
         if name in owners:
-            self._taken.append(Shadowed(what="tool", name=name, winner=owners[name], loser=found))
+            self._taken.append(Shadowed(what="tool", name=name, winner=owners[name].found, loser=found))
         else:
-            owners[name] = found
+            owners[name] = claim
             self._by_name[name] = (found.source, tool)
+
+    def _is_free_for(self, claim: Claim, owners: Mapping[str, Claim], kept_free: Mapping[str, str]) -> bool:
+        """Whether a tool can have the name that its plugin gave it."""
+        name, id = claim.tool.spec.name, claim.found.plugin.id
+        if claim.rank == 1:  # it has its plugin's name before its own
+            return True
+        if name in owners or name in OWN_NAMES or name in self._services:
+            return False
+        return self._had(claim.found.plugin, claim.tool) if claim.rank == 2 else kept_free.get(name, id) == id
+
+    def _note_names(self, owners: Mapping[str, Claim]) -> None:
+        """Keep whose each name is; what was another's stays so until somebody lets the tool run that has it now."""
+        self._takeovers = {}
+        if self._holders is None or not any(claim.other for claim in owners.values()):
+            return
+        given = {name: holder_of(claim.found.plugin) for name, claim in owners.items()}
+        before = {name: self._holders.of(name) for name in given}
+        self._takeovers = {
+            name: Takeover(tool=self._by_name[name][1], before=was, now=given[name])
+            for name, was in before.items()
+            if was is not None and not is_same(was, given[name])
+        }
+        self._holders.note({name: holder for name, holder in given.items() if name not in self._takeovers})
 
     def _faulty(self) -> Iterable[Problem]:
         for id, decision in self.decisions.items():
@@ -253,6 +334,17 @@ class Catalog:
                     hint="mend the plugin, or list it in force_enabled_plugins",
                     where=Position(file=self._plugins[id].source.file),
                 )
+
+
+def contested_names(claims: Sequence[Claim]) -> dict[str, str]:
+    """Other names of tools whose own are wanted by several, each with the plugin that it is kept free for."""
+    wanted = Counter(claim.tool.spec.name for claim in claims)
+    found: dict[str, str] = {}
+    for claim in claims:
+        name = claim.tool.spec.name
+        if claim.other and (wanted[name] > 1 or name in OWN_NAMES):
+            found.setdefault(claim.other.spec.name, claim.found.plugin.id)
+    return found
 
 
 def names_tool(source: Source, problems: Sequence[Problem], name: str) -> bool:

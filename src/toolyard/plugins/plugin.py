@@ -24,6 +24,8 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     """What its author wrote, where that can say by itself when it is on; asked by duck typing."""
     other_name: Any = None
     """A function that gives one of its tools another name, where an earlier plugin has a tool of its name."""
+    made_of: str = ""
+    """Of one whose tools can have other names: what it is, whatever it is called; equal for the same server."""
     offers: PluginOffers | None = None
     """What it has beside tools."""
     services: Sequence[Tool] = ()

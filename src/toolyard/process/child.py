@@ -56,8 +56,8 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True):
     grace: float = GRACE
     limits: Limits = NO_LIMITS
     output_limit: int = 1 << 20
-    spill_to: Path | str | None = None
-    spill_errors_to: Path | str | None = None
+    spill_to: os.PathLike[str] | str | None = None
+    spill_errors_to: os.PathLike[str] | str | None = None
     on_output: Callable[[Stream, str], None] | None = None
     streams: Sequence[Stream] = ("stdout", "stderr")
     """Which streams `on_output` hears."""

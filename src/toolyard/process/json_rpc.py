@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from toolyard.process.companion import Companion
+from toolyard.process.output import LastWords
 from toolyard.process.waiting import Promise
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class JsonRpcClient:
         self._log = log
         self._deadlines = keeper.deadlines
         self._log_line = b""
-        self._last_output = b""
+        self._last_output = LastWords(LAST_OUTPUT)
         self._last_id = 0
         self._pending: dict[int, PendingRequest] = {}
         self._why_killed = ""
@@ -141,13 +142,13 @@ class JsonRpcClient:
         """Why it ended; when nobody asked it to, with what it printed last."""
         if self._why_killed:
             return RpcLost(reason=self._why_killed)
-        printed = self._last_output.decode("utf-8", "replace").strip()
+        printed = self._last_output.text()
         reason = f"it ended unexpectedly ({end})" + (f"; it said last:\n{printed}" if printed else "")
         return RpcLost(reason=reason, exit_code=end.exit_code, signal=end.signal)
 
     def _on_log(self, data: bytes) -> None:
         """Log what it prints line by line; keep the last of it in case it ends."""
-        self._last_output = (self._last_output + data[-LAST_OUTPUT:])[-LAST_OUTPUT:]
+        self._last_output.add(data)
         if self._log.isEnabledFor(logging.INFO):
             *lines, rest = (self._log_line + data).split(b"\n")
             self._log_line = rest[-LONGEST_LOG_LINE:]

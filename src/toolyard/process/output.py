@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
-from toolyard.core.tool import Truncation
+from toolyard.core.tool import KeptFile, Truncation
+from toolyard.files.own.entering import entered, open_within, remove_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from io import FileIO
+
+    from toolyard.core.tool import OutputRedactor
 
 
 UTF8_DECODER = codecs.getincrementaldecoder("utf-8")
@@ -32,6 +36,8 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """Everything, or the head, a line that says what is missing, and the tail."""
     total_bytes: int
     truncated: Truncation | None = None
+    held_back: bool = False
+    """Whether an end is not in it yet that may be the beginning of a secret, since more may come."""
 
 
 NO_OUTPUT = Captured(text="", total_bytes=0)
@@ -40,7 +46,7 @@ NO_OUTPUT = Captured(text="", total_bytes=0)
 class HeadTail:
     """Keeps the first and the last bytes of a stream of any length in bounded memory."""
 
-    def __init__(self, limit: int, *, spill_to: Path | str | None = None) -> None:
+    def __init__(self, limit: int, *, spill_to: os.PathLike[str] | str | None = None) -> None:
         self._limit = limit
         self._head_limit = limit // 2
         self._tail_limit = limit - self._head_limit
@@ -50,7 +56,8 @@ class HeadTail:
         self._dropped = 0
         self._dropped_lines = 0
         self._spill_to = spill_to
-        self._spill: FileIO | None = None
+        self._spill: OutputFile | None = None
+        self._head_in_spill = 0
         self.total = 0
 
     def add_text(self, text: str) -> None:
@@ -69,9 +76,9 @@ class HeadTail:
     def _add_piece(self, data: bytes) -> None:
         self.total += len(data)
         if self._spill is not None:
-            self._write_spill(data)
+            self._spill.write(data)
         elif self._spill_to is not None and self.total > self._limit:
-            self._open_spill(Path(self._spill_to), data)
+            self._open_spill(self._spill_to, data)
         if len(self._head) < self._head_limit:
             room = self._head_limit - len(self._head)
             self._head += data[:room]
@@ -113,54 +120,138 @@ class HeadTail:
         truncation = Truncation(
             omitted_bytes=self._dropped + len(missing),
             omitted_lines=self._dropped_lines + missing.count(b"\n"),
-            kept_at=Path(self._spill_to) if self._spill is not None and self._spill_to else None,
-            starts_at=len(head),
+            kept_at=self._spill.path if self._spill else None,
+            starts_at=self._head_in_spill if self._spill and self._spill.is_redacted else len(head),
         )
         text = join_around(head.decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace"), truncation)
         return Captured(text=text, total_bytes=self.total, truncated=truncation)
 
-    def _open_spill(self, path: Path, data: bytes) -> None:
+    def _open_spill(self, place: os.PathLike[str] | str, data: bytes) -> None:
         """From here on the whole goes to a file too; a disk that does not take it costs the file, not the call."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._spill = open_new(path)
+            self._spill = OutputFile(place)
         except OSError:
             self._spill_to = None
             return
-        for piece in (bytes(self._head), *self._tail, data):
-            self._write_spill(piece)
+        room = self._head_limit - len(self._head)
+        for piece in (bytes(self._head), data[:room]):
+            self._spill.write(piece)
+        self._head_in_spill = self._spill.size
+        for piece in (*self._tail, data[room:]):
+            self._spill.write(piece)
 
-    def _write_spill(self, data: bytes) -> None:
+
+class OutputFile:
+    """A new file for the whole of long output; no known secret is ever in it, not even while it is written.
+
+    If the disk does not take all of it, it is removed, and has no path any more.
+    """
+
+    def __init__(self, place: os.PathLike[str] | str) -> None:
+        self.path: Path | None = Path(place)
+        self.size = 0
+        self._file = open_new(self.path)
+        redactor = place.redactor if isinstance(place, KeptFile) else None
+        self._secrets = RedactedBytes(redactor, self._append) if redactor and redactor.knows_any else None
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether it may differ from what was written to it."""
+        return self._secrets is not None
+
+    def write(self, data: bytes) -> None:
+        if self._secrets:
+            self._secrets.feed(data)
+        else:
+            self._append(data)
+
+    def close(self) -> None:
+        """Closing it again does nothing."""
+        if self._secrets:
+            self._secrets.finish()
+        self._file.close()
+
+    def _append(self, data: bytes) -> None:
         try:
             view = memoryview(data)
-            while view and self._spill is not None:
-                view = view[self._spill.write(view) :]
+            while view and self.path:
+                view = view[self._file.write(view) :]
+            self.size += len(data)
         except OSError:
-            self._abandon_spill()
+            self._abandon()
 
-    def _abandon_spill(self) -> None:
-        if self._spill is not None and self._spill_to is not None:
-            self._spill.close()
-            Path(self._spill_to).unlink(missing_ok=True)
-        self._spill = self._spill_to = None
+    def _abandon(self) -> None:
+        self._file.close()
+        if self.path:
+            with contextlib.suppress(OSError):
+                remove_own(self.path)
+        self.path = None
+
+
+class LastWords:
+    """The end of what a program prints; what is left out before it is marked, so that half a secret is looked for."""
+
+    __slots__ = ("_kept", "_left_out", "_limit", "_lines")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = b""
+        self._left_out = self._lines = 0
+
+    def add(self, data: bytes) -> None:
+        whole = self._kept + data
+        start = max(0, len(whole) - self._limit)
+        self._kept = whole[start:]
+        self._left_out += start
+        self._lines += whole.count(b"\n", 0, start)
+
+    def text(self) -> str:
+        """What is kept, with a line before it that says what is missing."""
+        start = after_continuation(self._kept, 0) if self._left_out else 0
+        kept = self._kept[start:].decode("utf-8", "replace")
+        if not self._left_out:
+            return kept.strip()
+        return join_around(
+            "", kept, Truncation(omitted_bytes=self._left_out + start, omitted_lines=self._lines)
+        ).rstrip()
 
 
 def open_new(path: Path) -> FileIO:
-    """A new file in just this folder, locked until it is closed, so that nobody drops it before.
+    """A new file, locked until it is closed, so that nobody drops it before.
 
-    A link that a tool may have put in its place is not followed.
+    No link that a tool may have made leads elsewhere, neither in its place nor on the way.
     """
     import fcntl
 
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(path.name, flags, 0o600, dir_fd=folder)
-        with contextlib.suppress(OSError):  # some file systems have no locks
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return open(fd, "wb", buffering=0)
-    finally:
-        os.close(folder)
+    with entered(path.parent, make=True, mode=0o777) as folder:
+        fd = open_within(folder, path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with contextlib.suppress(OSError):  # some file systems have no locks
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return open(fd, "wb", buffering=0)
+
+
+class RedactedBytes:
+    """Passes bytes on at once, but for an end that may be the beginning of a secret; what is no text stays as it is."""
+
+    __slots__ = ("_decoder", "_stream")
+
+    def __init__(self, redactor: OutputRedactor, sink: Callable[[bytes], None]) -> None:
+        self._decoder = UTF8_DECODER("surrogateescape")
+        self._stream = redactor.stream(lambda text: sink(text.encode("utf-8", "surrogateescape")))
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether anything came that was not passed on."""
+        return self._stream.holds_back or bool(self._decoder.getstate()[0])
+
+    def feed(self, data: bytes) -> None:
+        if text := self._decoder.decode(data):
+            self._stream.feed(text)
+
+    def finish(self) -> None:
+        """Nothing more comes: pass on what was held back."""
+        self._stream.feed(self._decoder.decode(b"", final=True))
+        self._stream.finish()
 
 
 def limit_text(text: str, limit: int) -> tuple[str, Truncation | None]:
@@ -208,17 +299,23 @@ class Transcript:
     The buffer is made for the first bytes, since many commands print nothing.
     """
 
-    __slots__ = ("_decoder", "_kept", "_limit", "_spill_to", "_total", "listener", "on_too_much", "stop_at")
+    __slots__ = (
+        *("_decoder", "_kept", "_limit", "_secrets", "_spill_to", "_total"),
+        *("listener", "on_too_much", "stop_at"),
+    )
 
     def __init__(
         self,
         limit: int,
         *,
         listener: Callable[[str], None] | None = None,
-        spill_to: Path | str | None = None,
+        spill_to: os.PathLike[str] | str | None = None,
         stop_at: int | None = None,
+        redactor: OutputRedactor | None = None,
     ) -> None:
+        """With a redactor no secret is in what is heard or taken, in however many pieces that is done."""
         self._limit = limit
+        self._secrets = RedactedBytes(redactor, self._pass_on) if redactor and redactor.knows_any else None
         self.listener = listener
         # A character split over two reads is one, and invalid bytes become U+FFFD.
         self._decoder = UTF8_DECODER("replace") if listener else None
@@ -230,25 +327,33 @@ class Transcript:
 
     @property
     def unread(self) -> bool:
-        """Whether something came since the last `take`."""
-        return self._kept is not None
+        """Whether something came since the last `take`, or was held back by then."""
+        return self._kept is not None or self._holds_back
+
+    @property
+    def _holds_back(self) -> bool:
+        return self._secrets is not None and self._secrets.holds_back
 
     def add(self, data: bytes) -> None:
         self._total += len(data)
-        if self._kept is None:
-            self._kept = HeadTail(self._limit, spill_to=self._spill_to)
-        self._kept.add(data)
-        if self._decoder and self.listener and (text := self._decoder.decode(data)):
-            self.listener(text)
+        if self._secrets:
+            self._secrets.feed(data)
+        else:
+            self._pass_on(data)
         if self.stop_at is not None and self._total > self.stop_at and self.on_too_much:
             self.on_too_much()
 
-    def finish(self) -> Captured:
-        """What was kept of the whole stream; the listener hears the rest."""
-        if self._kept is None and self._decoder is None:
-            return NO_OUTPUT
-        decoder, self._decoder = self._decoder, None
+    def release(self) -> None:
+        """Nothing more comes: what was held back is given, too."""
+        if self._secrets:
+            self._secrets.finish()
+
+    def finish(self, *, goes_on: bool = False) -> Captured:
+        """What was kept of the whole stream; the listener hears the rest. What `goes_on` may be taken later."""
         try:
+            if not goes_on:
+                self.release()
+            decoder, self._decoder = self._decoder, None
             if decoder and self.listener and (rest := decoder.decode(b"", final=True)):
                 self.listener(rest)
         finally:
@@ -261,8 +366,16 @@ class Transcript:
         return taken
 
     def forget(self) -> None:
-        """Drop what was kept, and the listener."""
+        """Drop what was kept, and the listener; what was held back is still to come."""
         self._kept = self.listener = self._decoder = self.on_too_much = None
 
+    def _pass_on(self, data: bytes) -> None:
+        if self._kept is None:
+            self._kept = HeadTail(self._limit, spill_to=self._spill_to)
+        self._kept.add(data)
+        if self._decoder and self.listener and (text := self._decoder.decode(data)):
+            self.listener(text)
+
     def _so_far(self) -> Captured:
-        return self._kept.finish() if self._kept else NO_OUTPUT
+        captured = self._kept.finish() if self._kept else NO_OUTPUT
+        return replace(captured, held_back=True) if self._holds_back else captured

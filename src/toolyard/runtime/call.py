@@ -25,12 +25,12 @@ from toolyard.runtime.call_events import CallEvents
 from toolyard.runtime.call_steps.conditions import NO_HOOKS, CallChanged, CallEnded, ReadyCall
 from toolyard.runtime.call_steps.permission import Permission
 from toolyard.runtime.call_steps.recording import CallRecord
-from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, not_run, redacted, unknown_tool
+from toolyard.runtime.call_steps.results import cancelled_result, limited, not_loaded, not_run, unknown_tool
 from toolyard.runtime.call_steps.running import run_tool
 
 if TYPE_CHECKING:
     from toolyard.core.events import Observer
-    from toolyard.core.tool import JsonObject, Tool, ToolCall
+    from toolyard.core.tool import JsonObject, Plan, Tool, ToolCall
     from toolyard.permissions.verdict import PermissionRequest, Verdict
     from toolyard.runtime.call_steps.conditions import CallHooks, CallServices, CallSettings
 
@@ -91,6 +91,8 @@ class PendingCall:
         try:
             self._hold_others(self._ready)
             self._ready = ready = await self._confirm(self._ready)
+            if ready.plan.doubt and self._services.tools.doubt(ready.tool) in ready.plan.doubt:
+                self._services.tools.let_run(ready.tool)
             await self._checkpoint(ready)
             self._record.start(self.call, ready, self._verdict)
             result = await run_tool(ready, self._services)
@@ -155,12 +157,17 @@ class PendingCall:
 
     def _plan(self, tool: Tool, arguments: JsonObject) -> ReadyCall:
         context = self._context()
-        plan = tool.plan(arguments, context)
-        if isinstance(plan, ToolResult):
-            raise CallEnded(plan)
+        plan = self._planned(tool, arguments, context)
         if self._events:
             self._events.started(tool.spec.name, arguments)
         return ReadyCall(tool=tool, context=context, plan=plan)
+
+    def _planned(self, tool: Tool, arguments: JsonObject, context: CallContext) -> Plan:
+        plan = tool.plan(arguments, context)
+        if isinstance(plan, ToolResult):
+            raise CallEnded(plan)
+        doubt = self._services.tools.doubt(tool)
+        return replace(plan, doubt=f"{doubt}; {plan.doubt}" if plan.doubt else doubt) if doubt else plan
 
     def _context(self) -> CallContext:
         settings = self._settings
@@ -174,6 +181,7 @@ class PendingCall:
             emit=self._events.output if self._events else None,
             spill_folder=settings.spill_folder,
             spill_name=file_name(self.call.id, self._services.next_name()),
+            redactor=self._services.redactor,
             given=self.call.arguments,
             timeout=self.call.timeout,
             by_person=self.call.by_person,
@@ -233,9 +241,7 @@ class PendingCall:
             ready = await self._permit_again(ready)
         if ready.tool.spec.hints.parallel:
             return ready
-        plan = ready.tool.plan(ready.plan.arguments, ready.context)
-        if isinstance(plan, ToolResult):
-            raise CallEnded(plan)
+        plan = self._planned(ready.tool, ready.plan.arguments, ready.context)
         return ready if plan.cwd == ready.plan.cwd else await self._permit_again(replace(ready, plan=plan))
 
     async def _permit_again(self, ready: ReadyCall) -> ReadyCall:
@@ -269,7 +275,8 @@ class PendingCall:
             arguments = encode_json(self._changed).decode()
             note = f"[A person changed this call; its arguments were {arguments}]"
             result = replace(result, text=f"{note}\n{result.text}")
-        result = redacted(result, self._ready.context if self._ready else None, self._services.redactor)
+        redactor = self._services.redactor
+        result = redactor.redact_result(result) if redactor.knows_any else result
         if result.truncated and result.truncated.kept_at:
             self._settings.tidy_outputs()
         self.result = result

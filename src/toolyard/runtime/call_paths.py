@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from toolyard.config.configuration import Configuration
     from toolyard.config.settings import Preset
     from toolyard.core.problems import Problem
+    from toolyard.files.own.sessions_folder import SessionsFolder
     from toolyard.plugins.catalog import Catalog
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Host
-    from toolyard.process.sandbox.network.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer, HostRule
     from toolyard.runtime.audit.log import NdjsonAudit
     from toolyard.runtime.host_questions import HostQuestions
     from toolyard.runtime.loaded import Loaded
@@ -36,12 +37,15 @@ if TYPE_CHECKING:
 class CallPaths:
     """Makes the call path of each agent; knows what was answered, whatever configuration is read meanwhile."""
 
-    def __init__(self, options: ApplicationOptions, audit: NdjsonAudit) -> None:
+    def __init__(self, options: ApplicationOptions, audit: NdjsonAudit, sessions: SessionsFolder) -> None:
         self._options = options
         self._audit = audit
+        self._sessions = sessions
         self._grants = GrantStore(default_grants_file())
         self._rules: RulePolicy | None = None
         self._host_questions: HostQuestions | None = None
+        self._redactor: Redactor | None = None
+        """That of the configuration in use."""
 
     def maker(self, host: Host, entries: Entries, *, stays: bool) -> Callable[[Catalog, CallsUnderWay], CallPath]:
         """What makes the path of an agent. With `stays`, the configuration before this one stays in use."""
@@ -51,6 +55,7 @@ class CallPaths:
         sandboxes = {reach: children.sandbox for reach, children in host.processes.children.items()}
         if not stays:
             self._audit.policy = configuration.audit
+            self._redactor = redactor
 
         def make(catalog: Catalog, under_way: CallsUnderWay) -> CallPath:
             services = CallServices(
@@ -70,7 +75,8 @@ class CallPaths:
     ) -> CallSettings:
         """The conditions of an agent's calls."""
         output = configuration.output_of(agent)
-        tidy_outputs = partial(drop_old_outputs, self._options.sessions, output)
+        is_kept = self._sessions.refusal is None
+        tidy_outputs = partial(drop_old_outputs, self._sessions.path, output) if is_kept else nothing
         tidy_outputs()
         return CallSettings(
             session=session,
@@ -78,7 +84,7 @@ class CallPaths:
             cwd=Path(cwd),
             config=configuration.for_agent(agent),
             output_limit=output.limit_bytes,
-            spill_folder=output_folder(self._options.sessions, cwd) if output.spill else None,
+            spill_folder=output_folder(self._sessions.path, cwd) if output.spill and is_kept else None,
             reads_on=has_reader(configuration, agent, in_turn=in_turn),
             tidy_outputs=tidy_outputs,
         )
@@ -101,13 +107,24 @@ class CallPaths:
         rules = self._rules
         return [*rules.problems(), *rules.sections.problems(configuration.agents())] if rules else []
 
+    def hide(self, text: str) -> str:
+        """What names a host, without the secrets that are known now."""
+        return self._redactor.redact_in_host(text) if self._redactor else text
+
     async def ask_host(self, host: str, port: int, loaded: Loaded | None) -> HostAnswer:
         """Somebody in the sandbox wants to reach a host that is not named."""
-        from toolyard.runtime.host_questions import HostQuestions, nobody_to_ask
+        from toolyard.runtime.host_questions import nobody_to_ask
+
+        return await self._questions_of(loaded).decide(host, port) if loaded else nobody_to_ask(host)
+
+    def rule_for_host(self, host: str, port: int, loaded: Loaded | None) -> HostRule | None:
+        """The rule that holds whatever hosts the configuration names."""
+        return self._questions_of(loaded).rule_for(host, port) if loaded else None
+
+    def _questions_of(self, loaded: Loaded) -> HostQuestions:
+        from toolyard.runtime.host_questions import HostQuestions
 
         options = self._options
-        if options.approver is None or loaded is None:
-            return nobody_to_ask(host)
         if self._host_questions is None:
             self._host_questions = HostQuestions(
                 self._rules or self._policy(loaded.configuration),
@@ -115,8 +132,9 @@ class CallPaths:
                 agent=loaded.default_agent(),
                 session=options.session,
                 workspace=Path(working_folder()),
+                hide=self.hide,
             )
-        return await self._host_questions.decide(host, port)
+        return self._host_questions
 
     def redactor(self, configuration: Configuration, entries: Entries) -> Redactor:
         surroundings = dict(os.environ)  # as they are now: who finds the secrets among them may come later
@@ -138,6 +156,10 @@ class CallPaths:
         if not stays:
             self._rules.sections = sections
         return self._rules
+
+
+def nothing() -> None:
+    """Where no output is kept, none is dropped."""
 
 
 def config_secrets(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ class GuardedLink:
         answer = await self._link.ask(name, request)
         if request.method == SAMPLING:
             try:
-                self._audit.write(sampling_record(request, self._hidden(answer)) | self._call)
+                self._audit.write(self._redactor.redact_record(sampling_record(request, answer) | self._call))
             except AuditUnavailable:
                 return None  # what is not on record did not happen: the tool gets no answer
         return answer

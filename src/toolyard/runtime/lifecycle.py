@@ -17,6 +17,7 @@ from toolyard.config.document import NOT_ACCEPTED
 from toolyard.config.placeholders import Names
 from toolyard.core.problems import Position, Problem, sort_problems
 from toolyard.errors import ApplicationClosed, UnknownPlugin
+from toolyard.files.own.sessions_folder import SessionsFolder
 from toolyard.files.user_folders import records
 from toolyard.files.working_folder import working_folder
 from toolyard.plugins.entries import read_entries, read_only, settings_of, stands_for
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from toolyard.plugins.entries import Entries
     from toolyard.plugins.host import Processes
     from toolyard.plugins.kind import Source
-    from toolyard.process.sandbox.network.proxy import HostAnswer
+    from toolyard.process.sandbox.network.proxy import HostAnswer, HostRule
     from toolyard.runtime.call_path import CallPath
     from toolyard.runtime.call_paths import CallPaths
     from toolyard.runtime.call_steps.conditions import CallSettings
@@ -69,7 +70,8 @@ class Lifecycle:
         self._leaving: set[asyncio.Future[None]] = set()
         """What closes the sources of configurations before this one."""
         self._caches = Caches(options.cache)
-        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._log_audit)
+        self.sessions = SessionsFolder(options.sessions)
+        self._audit = NdjsonAudit(options.sessions / "audit", on_failure=self._log_audit, begin=self.sessions.use)
         self._pools = self._new_pools()
         self._environment = EnvironmentOverrides(options.env_overrides)
 
@@ -149,8 +151,9 @@ class Lifecycle:
         problems = loaded.problems()
         places = {problem.where for problem in problems if problem.code == "permissions_rule"}
         problems += [*also, *self._problems_of_sandbox(), *self._audit_problems()]
+        problems += filter(None, [self.sessions.problem()])
         problems += [problem for problem in permitting if problem.where not in places]
-        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
+        redact = self._paths.redactor(loaded.configuration, loaded.entries).redact_cut
         return [
             replace(one, message=redact(one.message), hint=one.hint and redact(one.hint))
             for one in sort_problems(problems)
@@ -194,7 +197,7 @@ class Lifecycle:
     def _paths(self) -> CallPaths:
         from toolyard.runtime.call_paths import CallPaths
 
-        return CallPaths(self.options, self._audit)
+        return CallPaths(self.options, self._audit, self.sessions)
 
     async def _reload(self) -> None:
         before = self._opened()
@@ -245,6 +248,7 @@ class Lifecycle:
         named = read_entries(configuration, options.kinds)
         # Also where only one entry is loaded, tools must not write what all others name: it is obeyed another time.
         inputs = self._sandbox_inputs(configuration, named)
+        self.sessions.look(inputs.writable())
         entries = read_only(options.only, configuration, options.kinds) if options.only else named
         for agent in entries.by_agent.values():
             agent.extend(options.given)
@@ -294,9 +298,10 @@ class Lifecycle:
         log = logging.getLogger("toolyard.problems")
         if not is_heard(log):
             return
-        known, self._logged = self._logged, {*loaded.faults(), *self._problems_of_sandbox()}
+        refused = filter(None, [self.sessions.problem()])
+        known, self._logged = self._logged, {*loaded.faults(), *self._problems_of_sandbox(), *refused}
         if new := sort_problems(self._logged - known):
-            redact = self._paths.redactor(loaded.configuration, loaded.entries).redact
+            redact = self._paths.redactor(loaded.configuration, loaded.entries).redact_cut
             for problem in new:
                 level = logging.ERROR if problem.severity == "error" else logging.WARNING
                 log.log(level, "%s: %s", problem.code, redact(str(problem)))
@@ -326,7 +331,7 @@ class Lifecycle:
             configuration=configuration,
             references=named.references(),
             guessed=named.guessed,
-            sessions=options.sessions,
+            sessions=self.sessions,
             stores=[str(options.cache), str(plugin_cache), *own],
             cwd=working_folder(),
         )
@@ -353,10 +358,19 @@ class Lifecycle:
         return self._apart
 
     def _new_pools(self) -> ProcessPools:
-        return ProcessPools(audit=self._audit, session=self.options.session, ask_host=self._ask_host)
+        return ProcessPools(
+            audit=self._audit,
+            session=self.options.session,
+            hide=self._paths.hide,
+            ask_host=self._ask_host,
+            rule_for_host=self._rule_for_host,
+        )
 
     async def _ask_host(self, host: str, port: int) -> HostAnswer:
         return await self._paths.ask_host(host, port, self.loaded)
+
+    def _rule_for_host(self, host: str, port: int) -> HostRule | None:
+        return self._paths.rule_for_host(host, port, self.loaded)
 
     def _stays_despite(self, configuration: Configuration) -> bool:
         """Whether what is in use stays in use, with its rules, since what was read is nothing to go by."""

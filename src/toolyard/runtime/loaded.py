@@ -16,6 +16,7 @@ from toolyard.plugins.catalog import Catalog, Changes
 from toolyard.plugins.enablement import decide, read_circumstances, read_rules, unknown_ids, unknown_providers
 from toolyard.plugins.kind import EndsSessions
 from toolyard.plugins.loader import Loader, close_all, shown
+from toolyard.plugins.tool_names import ToolNames
 from toolyard.runtime.call_path import CallsUnderWay
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Loaded:
         self.cwd = working_folder()
         """Where it was used last; in a sandbox, the folder that this was built for."""
         self._changes = Changes()
+        self._names = host.caches.shared(ToolNames)
         self._broken_edit: tuple[Problem, ...] = ()
         self._agents: dict[tuple[str, tuple[str, ...] | None], AgentTools] = {}
         self._circumstances: dict[str, Circumstances] = {}
@@ -106,6 +108,7 @@ class Loaded:
             decide=self._decide_for(name, chosen),
             changes=self._changes,
             more=partial(self._more_tools, self.configuration, name) if self._more_tools else None,
+            holders=None if self._only_some else self._names.holders(self.configuration.document.path, name),
         )
         made = self._agents[name, chosen] = AgentTools(catalog, self._make_path(catalog, self.calls_under_way))
         return made

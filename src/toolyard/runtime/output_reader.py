@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from toolyard.core.own_names import READ_OUTPUT
 from toolyard.core.text import call_line
 from toolyard.core.tool import OWN, Hints, JsonInput, Plan, ToolResult, ToolSpec
+from toolyard.files.own.entering import entered, open_within
 from toolyard.process.output import after_continuation, cut_before
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def read_on(arguments: JsonObject, context: CallContext) -> ToolResult:
             offset = arguments.get("offset", 0)
             start = min(offset, size) if offset >= 0 else max(0, size + offset)
             if wanted := arguments.get("find"):
-                return ToolResult(text=found(fd, wanted, start, context.output_limit))
-            return ToolResult(text=piece(fd, start, size, context.output_limit))
+                return ToolResult(text=found(fd, wanted, start, context))
+            return ToolResult(text=piece(fd, start, size, context))
     except OSError:
         text = f"There is no kept output with the handle '{arguments['handle']}' in this workspace."
         return ToolResult(text=text, failure="invalid_arguments")
@@ -96,23 +96,17 @@ def opened(handle: str, kept_in: Path | None) -> Iterator[int]:
     """A file of the folder where this call's own output would be kept; no link leads anywhere else."""
     if kept_in is None:
         raise FileNotFoundError(handle)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(kept_in, flags | os.O_DIRECTORY)
+    with entered(kept_in) as folder:
+        fd = open_within(folder, os.path.basename(handle).replace("\0", ""))
     try:
-        fd = os.open(os.path.basename(handle).replace("\0", ""), flags | os.O_NONBLOCK, dir_fd=folder)
-    finally:
-        os.close(folder)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise FileNotFoundError(handle)
         yield fd
     finally:
         os.close(fd)
 
 
-def piece(fd: int, start: int, size: int, limit: int) -> str:
+def piece(fd: int, start: int, size: int, context: CallContext) -> str:
     """As much as a result takes, up to the end of a line where there is one, and how to go on."""
-    data = os.pread(fd, max(limit - ROOM_FOR_THE_END, ROOM_FOR_THE_END), start)
+    data = os.pread(fd, max(context.output_limit - ROOM_FOR_THE_END, ROOM_FOR_THE_END), start)
     first = after_continuation(data, 0) if start else 0
     data = data[first:]
     if start + first + len(data) < size:
@@ -120,16 +114,27 @@ def piece(fd: int, start: int, size: int, limit: int) -> str:
         data = data[:line_end] if line_end > len(data) // 2 else cut_before(data)[0]
     end = start + first + len(data)
     rest = f"go on at offset {end}" if end < size else "that is its end"
-    return f"{data.decode('utf-8', 'replace')}\n[bytes {start + first} to {end} of {size}; {rest}]"
+    return f"{as_text(fd, data, start + first, context)}\n[bytes {start + first} to {end} of {size}; {rest}]"
 
 
-def found(fd: int, wanted: str, start: int, limit: int) -> str:
+def as_text(fd: int, data: bytes, start: int, context: CallContext) -> str:
+    """A part of a file as a model may see it: of a secret that became known later, no rest either."""
+    if context.redactor is None or not context.redactor.knows_any:
+        return data.decode("utf-8", "replace")
+    reach = context.redactor.longest
+    around = os.pread(fd, min(reach, start), max(0, start - reach)), data, os.pread(fd, reach, start + len(data))
+    before, text, after = (part.decode("utf-8", "surrogateescape") for part in around)
+    clean = context.redactor.redact_window(before, text, after)
+    return clean.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def found(fd: int, wanted: str, start: int, context: CallContext) -> str:
     """The lines in which a text occurs, with their offsets."""
     needle = wanted.encode("utf-8", "replace")
     lines: list[str] = []
-    room = limit - ROOM_FOR_THE_END
+    room = context.output_limit - ROOM_FOR_THE_END
     for at in finds(fd, needle, start):
-        line = f"{at}: {line_around(fd, at, len(needle))}"
+        line = f"{at}: {line_around(fd, at, len(needle), context)}"
         room -= len(line.encode()) + 1
         if len(lines) == MOST_FINDS or room < 0:
             return "\n".join([*lines, f"[there are more; go on at offset {at}]"])
@@ -150,9 +155,9 @@ def finds(fd: int, needle: bytes, start: int) -> Iterator[int]:
         start += len(data) - overlap if line_end < 0 else line_end + 1
 
 
-def line_around(fd: int, at: int, length: int) -> str:
+def line_around(fd: int, at: int, length: int, context: CallContext) -> str:
     """A find with what is around it in its line."""
     before = os.pread(fd, min(AROUND, at), max(0, at - AROUND)).rpartition(b"\n")[2]
     rest = os.pread(fd, length + AROUND, at)
     after = rest[:length] + rest[length:].partition(b"\n")[0]
-    return (before + after).decode("utf-8", "replace")
+    return as_text(fd, before + after, at - len(before), context)

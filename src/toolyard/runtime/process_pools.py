@@ -14,10 +14,10 @@ from toolyard.runtime.audit.log import AuditUnavailable
 from toolyard.runtime.sandbox_policy import build_runner, looking, open_roots, sandbox_problems, tools_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from toolyard.core.reach import Reach
-    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt
+    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt, RuleForHost
     from toolyard.process.sandbox.sandbox import Sandbox
     from toolyard.runtime.audit.log import AuditLog
     from toolyard.runtime.sandbox_policy import SandboxInputs
@@ -29,10 +29,20 @@ LOOKS: tuple[Reach, ...] = ("closed", "look")
 class ProcessPools:
     """Makes the processes of a configuration, and closes those of the one before when they have nothing left to do."""
 
-    def __init__(self, *, audit: AuditLog, session: str, ask_host: AskHost | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        audit: AuditLog,
+        session: str,
+        hide: Callable[[str], str] = str,
+        ask_host: AskHost | None = None,
+        rule_for_host: RuleForHost | None = None,
+    ) -> None:
         self._audit = audit
         self._session = session
-        self._ask_host = ask_host
+        self._hide = hide
+        """Takes secrets out of what is recorded."""
+        self._ask_host, self._rule_for_host = ask_host, rule_for_host
         self._in_use: list[Children] = []
         self._common = CommonFolder()
 
@@ -42,6 +52,7 @@ class ProcessPools:
         if sandbox:
             sandbox.connections.on_decision = self._record_connection
             sandbox.connections.ask_host = self._ask_host
+            sandbox.connections.rule_for_host = self._rule_for_host
         known: Mapping[Reach, Children] = before.children if before else {}
         outside = self._children(None, known.get("outside"))
         children: dict[Reach, Children] = dict.fromkeys(REACHES, outside)
@@ -90,7 +101,12 @@ class ProcessPools:
 
     def _record_connection(self, decision: ConnectionAttempt) -> None:
         """Where hosts are named, every wish to reach one is on record."""
-        record = {"event": "network", "session": self._session, "host": decision.host, "port": decision.port}
-        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": decision.reason}
+        record = {
+            "event": "network",
+            "session": self._session,
+            "host": self._hide(decision.host),
+            "port": decision.port,
+        }
+        outcome = {"decision": "allow" if decision.allowed else "deny", "reason": self._hide(decision.reason)}
         with contextlib.suppress(AuditUnavailable):
             self._audit.write(record | outcome)

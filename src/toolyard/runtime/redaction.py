@@ -1,13 +1,12 @@
-"""Takes known secrets out of texts, streams, files and configurations, and puts their names in their place."""
+"""Takes known secrets out of texts, streams and configurations, and puts their names in their place."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -18,8 +17,6 @@ from toolyard.process.environment import SHORTEST_SECRET, looks_like_credential
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-    from typing import BinaryIO
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.content import Part
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 
 LEAST_LEFT = 4
 """Fewer characters of a secret give nothing away, and would be found in any text."""
-PIECE = 1 << 20
 CUT = late_pattern(r"\n\[\.\.\. \d+ bytes, \d+ lines? left out(?:; [^\n]*)? \.\.\.\]\n")
 """The line that stands in the place of what was left out of a text."""
 CUTS = late_pattern(
@@ -82,10 +78,14 @@ class Redactor:
             return text
         return self._pattern.sub(lambda found: mark(self._names[found[0]]), text)
 
+    def redact_in_host(self, text: str) -> str:
+        """Of what names a host: there a secret may have lost the difference between small and capital letters."""
+        names = {value.lower(): name for value, name in self._names.items()}
+        any_case = re.compile("|".join(map(re.escape, self._values)), re.IGNORECASE)
+        return any_case.sub(lambda found: mark(names[found[0].lower()]), text) if names else text
+
     def redact_result(self, result: ToolResult) -> ToolResult:
-        """A result without secrets: in its text, in the data beside it, and in the file that has the whole."""
-        if result.truncated and result.truncated.kept_at:
-            self.redact_file(result.truncated.kept_at)
+        """A result without secrets: in its text, and in the data beside it."""
         text = self.redact_cut(result.text, at_end=result.truncated is not None)
         attachments = tuple(map(self.redact_part, result.attachments))
         # Bytes in it cannot be redacted, so that it goes where something of that was found.
@@ -123,6 +123,10 @@ class Redactor:
             case list() | tuple():
                 return [self.redact_all(item, redact) for item in value]
         return value
+
+    def redact_record(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What is written of a call, whose names are ours; of all that stands behind them nothing is."""
+        return {name: self.redact_all(value) for name, value in record.items()} if self.knows_any else record
 
     def redact_cut(self, text: str, *, at_end: bool = False) -> str:
         """Redact a text of which something may be left out: also what is left of a secret at a cut.
@@ -176,15 +180,23 @@ class Redactor:
         if longest[0]:
             yield 0, *longest
 
-    def redact_file(self, path: Path) -> None:
-        """Redact a file that may be larger than memory; one that cannot be redacted is removed."""
+    @cached_property
+    def longest(self) -> int:
+        """How many bytes the longest secret has."""
+        return max((len(as_bytes(value)) for value in self._values), default=0)
+
+    def redact_window(self, before: str, text: str, after: str) -> str:
+        """A part of a text, without what in it belongs to a secret, also to one that begins before or ends after it."""
         if self._pattern is None:
-            return
-        longest = max(len(as_bytes(value)) for value in self._values)
-        try:
-            rewrite(path, self._in_bytes(), self._mark_of, longest=longest)
-        except OSError:
-            path.unlink(missing_ok=True)
+            return text
+        start, end = len(before), len(before) + len(text)
+        parts: list[str] = []
+        done = start
+        for found in self._pattern.finditer(whole := before + text + after):
+            if found.end() > start and found.start() < end:
+                parts += (whole[done : max(start, found.start())], mark(self._names[found[0]]))
+                done = min(end, found.end())
+        return "".join((*parts, whole[done:end]))
 
     def _in_bytes(self) -> re.Pattern[bytes]:
         return re.compile(b"|".join(re.escape(as_bytes(value)) for value in self._values))
@@ -281,6 +293,11 @@ class StreamRedactor:
         self._emit = emit
         self._rest = ""
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether there is an end that was not passed on."""
+        return bool(self._rest)
+
     def feed(self, text: str) -> None:
         ready, self._rest = self._redactor.settled(self._rest + text)
         self._pass(ready)
@@ -293,45 +310,6 @@ class StreamRedactor:
     def _pass(self, text: str) -> None:
         if text:
             self._emit(text)
-
-
-def rewrite(path: Path, pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes], *, longest: int) -> None:
-    """Write a file anew with what a pattern finds replaced; one in which it finds nothing stays as it is."""
-    with path.open("rb") as file:
-        if not any(pattern.search(piece) for piece, _ in overlapping(file, longest - 1)):
-            return
-        file.seek(0)
-        fresh = path.with_name(path.name + ".redacted")
-        with fresh.open("xb") as clean:
-            clean.writelines(replaced(overlapping(file, longest - 1), pattern, new))
-    os.replace(fresh, path)
-
-
-def replaced(
-    pieces: Iterable[tuple[bytes, int]], pattern: re.Pattern[bytes], new: Callable[[re.Match[bytes]], bytes]
-) -> Iterator[bytes]:
-    """The bytes of overlapping pieces, each once, with what a pattern finds replaced."""
-    done = 0  # how much of the piece was given with the one before
-    for piece, certain in pieces:
-        for found in pattern.finditer(piece, done):
-            if found.start() >= certain:
-                break
-            yield piece[done : found.start()]
-            yield new(found)
-            done = found.end()
-        yield piece[done:certain]
-        done = max(0, done - certain)
-
-
-def overlapping(file: BinaryIO, overlap: int) -> Iterator[tuple[bytes, int]]:
-    """Pieces that each begin with the end of the one before, and how much of each cannot begin anything longer."""
-    rest = b""
-    while chunk := file.read(PIECE):
-        piece = rest + chunk
-        certain = max(0, len(piece) - overlap)
-        yield piece, certain
-        rest = piece[certain:]
-    yield rest, len(rest)
 
 
 def masked(configuration: Configuration, value_of: Callable[[str], str | None]) -> Configuration:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,10 +15,13 @@ from toolyard.config.settings import SandboxSettings
 from toolyard.config.workspace import absolute, user_folders, workspace_of
 from toolyard.core.problems import Problem
 from toolyard.files.inside import is_inside
-from toolyard.files.unversioned import make_unversioned
+from toolyard.files.own.entering import enter, entered, open_within
+from toolyard.files.own.ownership import known_below
+from toolyard.files.own.sessions_folder import LOCKED_FILES, LOCKED_FOLDERS, OUTPUTS
 from toolyard.files.user_folders import user_folder
 from toolyard.plugins.acquire.build import BuildRunner
 from toolyard.process.cgroups import can_end_groups
+from toolyard.process.sandbox.draft import closed_above
 from toolyard.process.sandbox.layout import SandboxPaths
 from toolyard.process.sandbox.packages.caches import cache_folder
 from toolyard.process.sandbox.policy import BACKENDS, HIDING_BACKENDS, SandboxPolicy
@@ -26,10 +30,10 @@ from toolyard.runtime.output_folders import output_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.reach import Kept
+    from toolyard.files.own.sessions_folder import SessionsFolder
     from toolyard.plugins.kind import Reference
     from toolyard.process.common_folder import CommonFolder
     from toolyard.process.sandbox.policy import Backend
@@ -37,12 +41,6 @@ if TYPE_CHECKING:
 
 PYCACHE = "__pycache__"
 """An empty one has no effect, so that it can be guarded before there is any."""
-LOCKED_FOLDERS = ("audit", "checkpoints", "locks")
-LOCKED_FILES = (
-    *("audit.head", "audit.next-day", "shell-history"),
-    *("sessions.sqlite", "sessions.sqlite-wal", "sessions.sqlite-shm"),
-)
-"""Of the store: what is ours alone."""
 
 
 class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +49,7 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
     configuration: Configuration
     references: Sequence[Reference]
     """All that the configuration names, known before anything of it is run."""
-    sessions: Path
+    sessions: SessionsFolder
     stores: Sequence[str]
     """Our own folders of plugins and of what they are made of: to be read, never to be written."""
     cwd: str
@@ -67,13 +65,19 @@ class SandboxInputs(msgspec.Struct, frozen=True, kw_only=True):
         """The folders that tools work in."""
         return workspace_of(self.configuration.value, str(self.folder), self.cwd)
 
+    def writable(self) -> list[str]:
+        """All the folders that tools work in."""
+        return [*self.workspace(), *absolute(self.configuration.sandbox.writable, self.folder)]
+
     def guarded(self) -> list[str]:
         """What will be obeyed outside, references and files; not what the configuration lets tools write by name."""
-        return [root for root in self._roots() if os.path.exists(root) or self._is_made(root)]
+        return [root for root in self._roots() if os.path.exists(root) or closed_above(root) or self._is_made(root)]
 
     def unwanted(self) -> list[str]:
         """What references would obey if it came to be."""
-        return [root for root in self._roots() if not os.path.lexists(root) and not self._is_made(root)]
+        return [
+            root for root in self._roots() if not (os.path.lexists(root) or closed_above(root) or self._is_made(root))
+        ]
 
     def _is_made(self, root: str) -> bool:
         """Whether an empty one is made in its place: it has no effect, or the configuration names it."""
@@ -221,18 +225,19 @@ def open_roots(inputs: SandboxInputs, sandbox: Sandbox) -> Iterator[Problem]:
 
 
 def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
-    configuration, sessions, folder = inputs.configuration, inputs.sessions, inputs.folder
+    configuration, sessions, folder = inputs.configuration, inputs.sessions.path, inputs.folder
     settings = configuration.sandbox
-    workspace, outputs = inputs.workspace(), output_folder(sessions, inputs.cwd)
+    workspace = inputs.workspace()
+    stores = Stores.of(inputs)
     file = [] if configuration.in_memory else [str(configuration.document.path)]
     ours = [*file, *user_folders(), *inputs.stores]
     return SandboxPaths(
         home=os.path.expanduser("~"),
         workspace=workspace,
-        protected=[str(sessions / "outputs"), *ours, *inputs.guarded()],
+        protected=[*stores.outputs, *ours, *inputs.guarded()],
         edited=inputs.scripts(),
-        unseen=[str(user_folder("state")), *locked_parts(sessions, workspace, outputs)],
-        shown=[str(outputs)],
+        unseen=[str(user_folder("state")), *stores.unseen],
+        shown=stores.shown,
         unwanted=inputs.unwanted(),
         caches=cache_folder(workspace),
         readable=[
@@ -245,21 +250,54 @@ def sandbox_places(inputs: SandboxInputs) -> SandboxPaths:
     )
 
 
-def locked_parts(sessions: Path, workspace: list[str], outputs: Path) -> list[str]:
-    """The store, or what of it is ours alone when somebody works in it. It is made, so that it can be hidden."""
-    with contextlib.suppress(OSError):
-        make_unversioned(sessions)
-        outputs.mkdir(parents=True, exist_ok=True)
-        user_folder("state").mkdir(parents=True, exist_ok=True, mode=0o700)
-    real = os.path.realpath(sessions)
-    if all(os.path.realpath(place) != real for place in workspace):
-        return [str(sessions)]
-    with contextlib.suppress(OSError):
-        for file in LOCKED_FILES:
-            (sessions / file).touch(0o600)
-        for folder in LOCKED_FOLDERS:
-            (sessions / folder).mkdir(exist_ok=True, mode=0o700)
-    return [str(sessions / name) for name in (*LOCKED_FOLDERS, *LOCKED_FILES)]
+class Stores(msgspec.Struct, frozen=True, kw_only=True):
+    """What sandboxes have to do with sessions folders: our own, and those of other applications in the workspace."""
+
+    outputs: list[str] = msgspec.field(default_factory=list)
+    unseen: list[str] = msgspec.field(default_factory=list)
+    shown: list[str] = msgspec.field(default_factory=list)
+
+    @classmethod
+    def of(cls, inputs: SandboxInputs) -> Stores:
+        own = inputs.sessions
+        with contextlib.suppress(OSError):
+            user_folder("state").mkdir(parents=True, exist_ok=True, mode=0o700)
+        if own.refusal is None:
+            with contextlib.suppress(OSError):
+                os.close(enter(output_folder(own.path, inputs.cwd), make=True, mode=0o777))
+                if is_worked_in(own.path, inputs):
+                    make_locked_parts(own.path)
+        found = cls()
+        for folder in (own.path, *(Path(one) for one in known_below(inputs.writable()) if one != str(own.path))):
+            found.add(folder, inputs)
+        return found
+
+    def add(self, sessions: Path, inputs: SandboxInputs) -> None:
+        """It is hidden as a whole, or what of it is ours alone when somebody works in it; but for what is read on."""
+        outputs = output_folder(sessions, inputs.cwd)
+        self.outputs.append(str(sessions / OUTPUTS))
+        if is_worked_in(sessions, inputs):
+            self.unseen.extend(str(sessions / name) for name in (*LOCKED_FOLDERS, *LOCKED_FILES))
+        else:
+            self.unseen.append(str(sessions))
+        with contextlib.suppress(OSError):  # it is not there, or somebody has put a link in its place
+            os.close(enter(outputs))
+            self.shown.append(str(outputs))
+
+
+def is_worked_in(sessions: Path, inputs: SandboxInputs) -> bool:
+    return any(os.path.realpath(place) == str(sessions) for place in inputs.workspace())
+
+
+def make_locked_parts(sessions: Path) -> None:
+    """What is ours alone is made, so that it can be hidden."""
+    with entered(sessions) as folder:
+        for name in LOCKED_FILES:
+            with contextlib.suppress(FileExistsError):
+                os.close(open_within(folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        for name in LOCKED_FOLDERS:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=folder)
 
 
 def plugin_paths(references: Sequence[Reference], folder: Path) -> Iterator[str]:

@@ -330,7 +330,7 @@ async def test_a_job_has_a_terminal_of_its_own_and_the_state_of_its_session(shel
     job = await shell.start_job("[ -t 0 ] && f; read -rp 'name? ' name; echo hi $name; exit 4", interactive=True)
     said: list[str] = []
     await until(lambda: said.append(job.read()) or "".join(said) == "5\nname? ")  # it may come in two pieces
-    assert await shell.answer("read -t 0.1 y </dev/tty; echo $?") == ("142\n", 0)
+    assert await shell.answer("read -t 0.01 y </dev/tty; echo $?") == ("142\n", 0)
     await job.write("ada\n")
     await job.wait(30)
     assert (job.read(), job.exit_code) == ("hi ada\n", 4)

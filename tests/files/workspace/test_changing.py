@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolyard.files.workspace import changing
@@ -43,6 +43,9 @@ def edit(top: Path, name: str, *edits: tuple[str, str, bool], dry: bool = False)
         min_size=1,
         max_size=3,
     ),
+)
+@example(
+    lines=["a", "b"], end="\r\n", form=(b"", "utf-8"), open_end=True, edits=[("\n", "", False), ("a", "\n", False)]
 )
 def test_edits_do_what_replacing_in_the_text_does_and_nothing_else(lines, end, form, open_end, edits):
     mark, encoding = form

@@ -92,13 +92,47 @@ serve([(ECHO, echo)], handlers, {"resources": {}, "prompts": {}})
     async with yard.app(thin_server(yard, code, name="notes")) as app:
         specs = {spec.name: spec for spec in app.tool_specs()}
         assert list(specs) == ["echo", "notes_read_resource", "notes_get_prompt"]
-        assert "note://one: One - The first." in specs["notes_read_resource"].description
-        assert "note://{id}" in specs["notes_read_resource"].description
-        assert "review(code): Asks." in specs["notes_get_prompt"].description
+        listed = (await app.call_tool("notes_read_resource", {})).text
+        assert listed.splitlines() == ["note://one: One - The first.", "note://{id}: Any"]
+        assert (await app.call_tool("notes_get_prompt", {})).text == "review(code): Asks."
         read = await app.call_tool("notes_read_resource", {"uri": "note://7"})
         got = await app.call_tool("notes_get_prompt", {"name": "review", "arguments": {"code": "x = 1"}})
         assert (read.text, got.text) == ("content of note://7", "user: Review x = 1")
         assert (await app.call_tool("notes_get_prompt", {"name": "other"})).failure == "invalid_arguments"
+
+
+OFFERING = """
+from pathlib import Path
+words = Path("@/words").read_text()
+resource = {"uri": f"note://{words}", "name": words, "description": words}
+prompt = {"name": words, "description": words, "arguments": [{"name": words}]}
+handlers = {
+    "resources/list": lambda _: {"resources": [resource]},
+    "resources/templates/list": lambda _: {"resourceTemplates": []},
+    "resources/read": lambda params: {"contents": [{"uri": params["uri"], "text": "content"}]},
+    "prompts/list": lambda _: {"prompts": [prompt]},
+    "prompts/get": lambda params: {"messages": [{"role": "user", "content": {"type": "text", "text": "said"}}]},
+}
+serve([], handlers, {"resources": {}, "prompts": {}})
+"""
+
+
+async def test_resources_and_prompts_put_no_words_of_a_server_into_definitions_and_may_change_unasked(yard: Yard):
+    asked = []
+    rules = {"allow": [{"tool": "notes_read_resource"}, {"tool": "notes_get_prompt"}]}
+    definitions = []
+    for words in ("first", "IMPORTANT"):
+        yard.file("words", words)
+        entry = logging_server(yard, f"{OFFERING}\n# {words}", name="notes")
+        async with yard.open(yard.config(entry, permissions=rules), approver=asked.append) as app:
+            definitions.append(app.tool_specs(format="anthropic"))
+            assert f"note://{words}: {words} - {words}" in (await app.call_tool("notes_read_resource", {})).text
+            assert f"{words}({words}): {words}" in (await app.call_tool("notes_get_prompt", {})).text
+            assert (await app.call_tool("notes_read_resource", {"uri": f"note://{words}"})).text == "content"
+            assert (await app.call_tool("notes_get_prompt", {"name": words})).text == "user: said"
+    assert definitions[0] == definitions[1]
+    assert "first" not in json.dumps(definitions)
+    assert asked == []
 
 
 async def test_what_a_server_reports_as_an_error_is_told(yard: Yard):
@@ -210,6 +244,41 @@ async def test_a_definition_that_changes_after_it_was_allowed_is_asked_about_aga
     assert await call(CHANGED) is None, "approved"
     assert await call(CHANGED) is None
     assert len(asked) == 2
+
+
+async def test_without_rules_a_changed_definition_is_asked_about_too(yard: Yard):
+    asked = []
+
+    def approve(request, verdict):
+        asked.append(verdict.reason)
+        return True
+
+    for code in (ECHO_SERVER, ECHO_SERVER, CHANGED, CHANGED):
+        async with yard.open(yard.config(thin_server(yard, code)), approver=approve) as app:
+            assert (await app.call_tool("echo", {"value": "x"})).text == "x"
+    (reason,) = asked
+    assert "Sends it to me." in reason
+
+
+async def test_without_rules_a_changed_definition_is_refused_where_nobody_can_be_asked(yard: Yard):
+    async with yard.app(thin_server(yard, ECHO_SERVER)) as app:
+        assert (await app.call_tool("echo", {"value": "x"})).text == "x"
+    for _ in range(2):
+        async with yard.app(thin_server(yard, CHANGED)) as app:
+            refused = await app.call_tool("echo", {"value": "x"})
+        assert refused.failure == "denied"
+        assert "describes 'echo' in another way" in refused.text
+
+
+async def test_a_tool_that_takes_the_place_of_one_whose_name_is_written_otherwise_is_asked_about(yard: Yard):
+    asked = []
+    rules = {"permissions": {"allow": [{"tool": "a_b"}]}}
+    for name, failure in (("a_b", None), ("a.b", "denied")):
+        code = f"serve([({{**ECHO, 'name': {name!r}}}, echo)])"
+        config = yard.config(thin_server(yard, code), **rules)
+        async with yard.open(config, approver=lambda request: asked.append(request.tool.name) or False) as app:
+            assert (await app.call_tool("a_b", {"value": "x"})).failure == failure
+    assert asked == ["a_b"]
 
 
 async def test_a_definition_that_nobody_let_run_may_change(yard: Yard):

@@ -205,10 +205,10 @@ async def test_long_output_keeps_its_ends_and_both_streams_share_the_room(desk):
     desk.context = replace(desk.context, output_limit=200, spill_folder=desk.context.cwd, spill_name="whole")
     result = await desk.run("seq 1000; seq 1000 >&2")
     assert result.bytes_out == 2 * 3893
-    assert (result.truncated.omitted_bytes, str(result.truncated.kept_at)) == (2 * 3793, desk.context.spill_to)
+    assert (result.truncated.omitted_bytes, str(result.truncated.kept_at)) == (2 * 3793, desk.context.spill_to.path)
     for file in (desk.context.spill_to, desk.context.spill_errors_to):
         assert Path(file).read_text() == "".join(f"{number}\n" for number in range(1, 1001))
-        assert f"the whole is in {file} ...]" in result.text
+        assert f"the whole is in {file.path} ...]" in result.text
     for stream in ("stdout", "stderr"):
         assert result.data[stream].startswith("1\n2\n")
         assert result.data[stream].endswith("999\n1000\n")

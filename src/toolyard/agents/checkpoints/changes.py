@@ -17,6 +17,7 @@ from toolyard.agents.checkpoints.objects import (
     TreeEntry,
     decode_listing,
 )
+from toolyard.agents.checkpoints.packs import Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +69,13 @@ def listing_in(entry: TreeEntry | None) -> Digest:
 
 
 def listing_of(packs: Packs, digest: Digest) -> Listing:
-    return {} if digest == EMPTY_FOLDER else decode_listing(packs.read(digest))
+    """What a folder of a state has; Damaged when that is nothing that could have been kept."""
+    if digest == EMPTY_FOLDER:
+        return {}
+    try:
+        return decode_listing(packs.read(digest))
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"the kept listing {digest.hex()} is damaged: {error}") from None
 
 
 def entry_at(packs: Packs, root: Digest, path: str) -> TreeEntry | None:

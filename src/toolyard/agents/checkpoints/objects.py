@@ -38,6 +38,7 @@ Listing: TypeAlias = dict[bytes, TreeEntry]
 
 ENCODER = msgspec.msgpack.Encoder()
 DECODER = msgspec.msgpack.Decoder(dict[bytes, TreeEntry])
+NO_NAMES = (b"", b".", b"..")
 
 
 def encode_listing(listing: Listing) -> bytes:
@@ -46,7 +47,10 @@ def encode_listing(listing: Listing) -> bytes:
 
 
 def decode_listing(data: bytes) -> Listing:
-    return DECODER.decode(data)
+    listing = DECODER.decode(data)
+    if any(name in NO_NAMES or b"/" in name or b"\0" in name for name in listing):
+        raise msgspec.ValidationError("a name in it is none of a file")  # it would lead elsewhere
+    return listing
 
 
 def new_digest() -> blake2b:

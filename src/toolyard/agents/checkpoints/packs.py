@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolyard.agents.checkpoints.objects import DIGEST_SIZE, Digest, digest_of, new_digest
-from toolyard.files.atomic import replace_file, sync_folder
-from toolyard.files.folder_listing import FolderListing
+from toolyard.files.atomic import replace_within, sync_folder
+from toolyard.files.own.entering import enter, entered, open_own, read_own, remove_own
+from toolyard.files.own.folder_listing import FolderListing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -63,7 +64,7 @@ class Packs:
         self._names: frozenset[str] = frozenset()
         """The packs that it knows."""
         self._files: dict[str, int] = {}
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(enter(folder, make=True))
         self.reread()
 
     def reread(self) -> bool:
@@ -119,9 +120,10 @@ class Packs:
             writer.finish()
             if writer.places:
                 index = msgspec.msgpack.encode(PackIndex(writer.places))
-                replace_file(self._index_of(name), index, durable=True, with_folder=False)
-                os.rename(partial, self._folder / name)
-                sync_folder(self._folder)
+                with entered(self._folder) as folder:
+                    replace_within(folder, self._index_of(name).name, index, durable=True, with_folder=False)
+                    os.rename(partial.name, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    sync_folder(folder)
                 self._known |= {place.digest: (name, place) for place in writer.places}
                 self._names |= {name}
         finally:
@@ -152,7 +154,7 @@ class Packs:
         for name in names:
             lone = name.endswith(".index") and f"{name[:-6]}.pack" not in names
             if lone or name.endswith(".partial") or name.startswith("."):
-                (self._folder / name).unlink(missing_ok=True)
+                remove_own(self._folder / name)
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -163,8 +165,8 @@ class Packs:
             os.close(self._files.popitem()[1])
 
     def _remove(self, pack: str) -> None:
-        (self._folder / pack).unlink()
-        self._index_of(pack).unlink(missing_ok=True)
+        remove_own(self._folder / pack)
+        remove_own(self._index_of(pack))
         if fd := self._files.pop(pack, None):
             os.close(fd)
         self._known = {digest: at for digest, at in self._known.items() if at[0] != pack}
@@ -172,7 +174,7 @@ class Packs:
 
     def _opened(self, pack: str) -> int:
         if pack not in self._files:
-            self._files[pack] = os.open(self._folder / pack, os.O_RDONLY | os.O_CLOEXEC)
+            self._files[pack] = open_own(self._folder / pack)
         return self._files[pack]
 
     def _index_of(self, pack: str) -> Path:
@@ -234,13 +236,14 @@ class PackWriter:
         """Leave nothing behind of a pack that did not get its name."""
         if self._opened:
             self._opened.close()
-            self._path.unlink(missing_ok=True)
+            remove_own(self._path)
 
     @property
     def _file(self) -> BufferedWriter:
         """The pack, made when something is to be added: mostly nothing is."""
         if self._opened is None:
-            self._opened = open(self._path, "wb")  # noqa: SIM115 - closed by `close`, which `writing` calls
+            fd = open_own(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            self._opened = open(fd, "wb")  # noqa: SIM115 - closed by `close`, which `writing` calls
         return self._opened
 
     def _add_large(self, fd: int, largest: int) -> tuple[Digest, int] | None:
@@ -285,7 +288,7 @@ class PackWriter:
 def read_index(path: Path) -> list[PackedObject]:
     """The index of a pack; nothing of one that cannot be read, whose objects are then missing."""
     try:
-        places = INDEX_DECODER.decode(path.read_bytes()).places
+        places = INDEX_DECODER.decode(read_own(path)).places
     except (OSError, msgspec.MsgspecError):
         return []
     return [place for place in places if len(place.digest) == DIGEST_SIZE]

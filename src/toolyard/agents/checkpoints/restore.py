@@ -90,7 +90,7 @@ class WorkspaceWriter:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, OWN_RIGHTS, dir_fd=folder)
                     own_like(name, folder)
-                self._modes[path] = entry.mode
+                self._modes[path] = entry.mode & KEPT_MODE
             case LinkEntry():
                 spare = spare_name()
                 os.symlink(entry.target, spare, dir_fd=folder)
@@ -111,7 +111,7 @@ class WorkspaceWriter:
                 if digest.digest() != entry.content:
                     raise Damaged(f"the kept content of {name} is damaged")
                 own_like(spare, folder)
-                os.fchmod(fd, entry.mode)
+                os.fchmod(fd, entry.mode & KEPT_MODE)
             move(spare, name, folder)
         except BaseException:
             with contextlib.suppress(OSError):

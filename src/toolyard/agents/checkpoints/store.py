@@ -19,9 +19,9 @@ from toolyard.agents.checkpoints.packs import Packs
 from toolyard.agents.checkpoints.restore import Restored, WorkspaceWriter, with_parents
 from toolyard.agents.checkpoints.scan import SeenFolder, WorkspaceScan
 from toolyard.core.lossless_json import decode_json, encode_json
-from toolyard.files.atomic import replace_file
-from toolyard.files.folder_listing import FolderListing
 from toolyard.files.locks import try_lock
+from toolyard.files.own.entering import enter, facts_of_own, open_own, read_own, remove_own, replace_own, touch_own
+from toolyard.files.own.folder_listing import FolderListing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -92,7 +92,10 @@ class CheckpointStore:
         self._own = (folder, *own)
         self._folder = folder / workspace_name(self.workspace)
         self._records = self._folder / "states"
-        self._records.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            os.close(enter(self._records, make=True))
+        except OSError as error:
+            raise CheckpointError(f"{self._records}: {error.strerror or error}") from None
         self._listing = FolderListing(self._records)
         self._packs = Packs(self._folder / "packs")
         self._seen: SeenFolders | None = None
@@ -111,9 +114,10 @@ class CheckpointStore:
     def checkpoints(self) -> list[Checkpoint]:
         """All states, oldest first; a record that cannot be read is none."""
         found = []
-        for file in self._records.glob("*.json"):
+        for name in self._listing.sizes():
             with contextlib.suppress(OSError, msgspec.MsgspecError):
-                found.append(decode_json(file.read_bytes(), Checkpoint))
+                if name.endswith(".json") and not name.startswith("."):
+                    found.append(decode_json(read_own(self._records / name), Checkpoint))
         return sorted(found, key=lambda one: one.number)
 
     def find(self, id: str) -> Checkpoint:
@@ -150,13 +154,13 @@ class CheckpointStore:
         with self._locked():
             safety = self._keep(session, f"before going back to {target.id}", without)
             journal = Unfinished(target=target.id, safety=safety.id, paths=tuple(paths))
-            replace_file(self._journal, encode_json(journal), durable=True)
+            replace_own(self._journal, encode_json(journal), durable=True)
             return self._carry_out(safety, safety, target, paths)
 
     def unfinished(self) -> Unfinished | None:
         """A way back that was begun and did not end."""
         try:
-            return decode_json(self._journal.read_bytes(), Unfinished)
+            return decode_json(read_own(self._journal), Unfinished)
         except (OSError, msgspec.MsgspecError):
             return None
 
@@ -180,7 +184,7 @@ class CheckpointStore:
             needed = {*find_needed(kept), *((journal.target, journal.safety) if journal else ())}
             for one in kept:
                 if one.id not in needed and (is_alone or self._age(one) > SOON_NAMED):
-                    self._record_of(one).unlink(missing_ok=True)
+                    remove_own(self._record_of(one))
             return self._packs.keep_only(self._live())
 
     def _drop_oldest(self, spared: Checkpoint | None = None) -> int:
@@ -192,7 +196,7 @@ class CheckpointStore:
             if self._packs.size() <= self.coverage.total:
                 break
             if one.id not in needed:
-                self._record_of(one).unlink(missing_ok=True)
+                remove_own(self._record_of(one))
                 freed += self._packs.keep_only(self._live())
         return freed
 
@@ -217,7 +221,7 @@ class CheckpointStore:
             self._write_seen(scan.seen)
         last = self._last()
         if last and (last.root, last.left_out) == (root.hex(), tuple(scan.left_out)):
-            os.utime(self._record_of(last))  # somebody else is about to name it
+            touch_own(self._record_of(last))  # somebody else is about to name it
             return last
         made = Checkpoint(
             id=secrets.token_hex(6),
@@ -228,7 +232,7 @@ class CheckpointStore:
             label=label,
             left_out=tuple(scan.left_out),
         )
-        replace_file(self._record_of(made), encode_json(made), durable=True)
+        replace_own(self._record_of(made), encode_json(made), durable=True)
         return made
 
     def _write_seen(self, seen: SeenFolders) -> None:
@@ -236,12 +240,12 @@ class CheckpointStore:
         now = time.monotonic()
         if self._seen_written is None or now - self._seen_written > SEEN_EVERY:
             self._seen_written = now
-            replace_file(self._folder / "seen", encode_seen(seen))
+            replace_own(self._folder / "seen", encode_seen(seen))
 
     def _last(self) -> Checkpoint | None:
         name = max((name for name in self._listing.sizes() if name.endswith(".json")), default=None)
         try:
-            return decode_json((self._records / name).read_bytes(), Checkpoint) if name else None
+            return decode_json(read_own(self._records / name), Checkpoint) if name else None
         except (OSError, msgspec.MsgspecError):
             return next(reversed(self.checkpoints()), None)
 
@@ -249,7 +253,7 @@ class CheckpointStore:
         """What was seen last, as long as all of it is still kept."""
         if self._seen is None:
             try:
-                self._seen = SEEN_DECODER.decode((self._folder / "seen").read_bytes())
+                self._seen = SEEN_DECODER.decode(read_own(self._folder / "seen"))
             except (OSError, msgspec.MsgspecError):
                 self._seen = {}
             self._seen = {path: one for path, one in self._seen.items() if self._is_kept(one)}
@@ -268,7 +272,7 @@ class CheckpointStore:
             restored = writer.apply(self.changes(now, target, paths))
         finally:
             writer.close()
-        self._journal.unlink(missing_ok=True)
+        remove_own(self._journal)
         return RestoreOutcome(safety=safety, restored=restored)
 
     def _live(self) -> set[Digest]:
@@ -291,7 +295,7 @@ class CheckpointStore:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """One process at a time; what another left half-written is removed."""
-        fd = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = open_own(self._folder / "lock", os.O_RDWR | os.O_CREAT)
         try:
             if not try_lock(fd, fcntl.LOCK_EX, PATIENCE):
                 raise CheckpointError("another process keeps a state of this workspace and does not end")
@@ -306,7 +310,7 @@ class CheckpointStore:
     def _join_users(self) -> None:
         """Whoever collects holds that lock alone only within the other one, so that nobody waits here."""
         if self._users < 0:
-            self._users = os.open(self._folder / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._users = open_own(self._folder / "users", os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._users, fcntl.LOCK_SH)
 
     @contextlib.contextmanager
@@ -324,7 +328,7 @@ class CheckpointStore:
 
     def _age(self, checkpoint: Checkpoint) -> float:
         """Seconds since it was last kept."""
-        return abs(time.time() - self._record_of(checkpoint).stat().st_mtime)
+        return abs(time.time() - facts_of_own(self._record_of(checkpoint)).st_mtime)
 
     @property
     def _journal(self) -> Path:

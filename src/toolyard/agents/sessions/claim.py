@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from toolyard.agents.sessions.database import StoreError
+from toolyard.files.own.entering import enter, open_own, remove_own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +25,14 @@ class SessionClaim:
     """Holds a session until it is released, or its process ends, however it does."""
 
     def __init__(self, folder: Path, session: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = folder / f"{session}.lock"
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        if self._path.parent != folder:
+            raise StoreError(f"'{session}' is no id of a session")
+        try:
+            os.close(enter(folder, make=True))
+            self._fd = open_own(self._path, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error.strerror or error}") from None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -39,7 +45,7 @@ class SessionClaim:
 
     def remove(self) -> None:
         """Leave nothing behind of a session that is gone; it stays held."""
-        self._path.unlink(missing_ok=True)
+        remove_own(self._path)
 
     def release(self) -> None:
         """Let others have it."""

@@ -10,10 +10,12 @@ from toolyard.agents.checkpoints.coverage import Coverage
 from toolyard.agents.model_choice import settings_in
 from toolyard.agents.session import AgentSession, SessionParts
 from toolyard.agents.sessions.claim import LOCKS, SessionClaim
+from toolyard.agents.sessions.database import StoreError
 from toolyard.agents.sessions.questions import subagent_session
 from toolyard.agents.sessions.store import SessionStore
 from toolyard.agents.workspace_states import WorkspaceStates
 from toolyard.config.agent_settings import CheckpointSettings
+from toolyard.files.door import FileRefused
 
 if TYPE_CHECKING:
     from toolyard.agents.sessions.store import SessionRow
@@ -38,6 +40,10 @@ class Sessions:
     def store(self) -> SessionStore:
         """Made when it is first asked for."""
         if self._store is None:
+            try:
+                self._lifecycle.sessions.use()
+            except FileRefused as refused:
+                raise StoreError(f"{refused.strerror}") from None
             self._store = SessionStore(self._folder / "sessions.sqlite")
         return self._store
 

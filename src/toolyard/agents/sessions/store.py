@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from toolyard.agents.sessions.database import MARKS, StoreError, connect
+from toolyard.agents.sessions.database import MARKS, StoreError, connect, make_folder
 from toolyard.agents.sessions.events import SessionEvent, Stored
 from toolyard.agents.sessions.writer import Write, Writer
 from toolyard.core.lossless_json import decode_json, encode_json
@@ -84,7 +84,7 @@ class SessionStore:
     """The sessions of one folder. Writing is for coroutines; reading takes a moment and can be done anywhere."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(path.parent)
         self.path = path
         self._reader = connect(path)
         self._writer: Writer | None = None

@@ -51,9 +51,9 @@ class OutputChannel:
         self._stop()
         return self._pipe.drain(sink.add)
 
-    def catch_up(self, sink: Transcript) -> None:
-        """Take what was printed by now, and go on listening."""
-        self._pipe.drain(sink.add)
+    def catch_up(self, sink: Transcript) -> bool:
+        """Take what was printed by now, and go on listening; tell whether somebody still holds the pipe."""
+        return self._pipe.drain(sink.add)
 
     async def wait_for_end(self, sink: Transcript, holders: Callable[[], Iterable[int]], *, within: float) -> bool:
         """Wait while a process that holds the pipe only has its output to finish; tell whether nobody holds it then."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolyard.bash.session.reply import Reply
     from toolyard.bash.session.shell import Shell
     from toolyard.bash.session.supervisor import ShellSupervisor
-    from toolyard.process.output import Transcript
+    from toolyard.process.output import Captured, Transcript
 
 
 START_PATIENCE = 5.0
@@ -62,8 +62,12 @@ class Job:
 
     def read(self) -> str:
         """What it printed since the last time."""
+        return self.take().text
+
+    def take(self) -> Captured:
+        """The same, with what was left out of it, and where the whole of it is kept."""
         self._catch_up()
-        return self._command.transcript.take().text
+        return self._command.transcript.take()
 
     async def wait(self, timeout: float | None = None) -> bool:
         """Wait for its end; tell whether it has ended."""
@@ -97,16 +101,17 @@ class Job:
 
     def _catch_up(self) -> None:
         """Take what was printed by now, without waiting for the event loop to report it."""
-        channel = self._command.channel
-        if isinstance(channel, OutputChannel):
-            channel.catch_up(self._command.transcript)
+        channel, transcript = self._command.channel, self._command.transcript
+        is_held = isinstance(channel, OutputChannel) and channel.catch_up(transcript)
+        if not (self.running or is_held):  # a process that it left behind may print the rest of a secret
+            transcript.release()
 
     def finish(self, exit_code: int | None) -> None:
         """Note its end, and its exit code unless another is known already."""
-        self._catch_up()
         if self.exit_code is None:
             self.exit_code = exit_code
         self._ended.set()
+        self._catch_up()
 
 
 class JobList:

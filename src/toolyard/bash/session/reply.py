@@ -34,11 +34,15 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ended its shell."""
     note: str | None = None
     job: str | None = None
+    held_back: bool = False
+    """Whether an end of the output is not in it yet that may be the beginning of a secret, since more may come."""
 
 
-def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
-    """The reply of a command that is over, or whose shell has ended."""
-    captured = command.transcript.finish()
+def reply_at_end(
+    command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None, goes_on: bool = False
+) -> Reply:
+    """The reply of a command that is over, or whose shell has ended; what it left running may print more: `goes_on`."""
+    captured = command.transcript.finish(goes_on=goes_on)
     output = shell.own_text(captured.text) if command.has_records else captured.text
     record, notice = command.record, command.notice
     status = shell.status_at_end(command, output) if record is None else record.status
@@ -60,6 +64,7 @@ def reply_at_end(command: Command, shell: Shell, *, timed_out: bool = False, not
         printed_bytes=captured.total_bytes,
         ended=record is None,
         note=f"{notice} {note}" if notice and note else notice or note,
+        held_back=captured.held_back,
     )
 
 
@@ -86,4 +91,5 @@ def reply_before_end(
         waiting_for_input=waiting_for_input,
         note=notice,
         job=job,
+        held_back=printed.held_back,
     )

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolyard.bash.session.handover import CarriedState
     from toolyard.bash.session.jobs import Job
     from toolyard.bash.session.shell import Shell
+    from toolyard.core.tool import OutputRedactor
     from toolyard.process.child import Children
     from toolyard.process.environment import ParentEnvironment
     from toolyard.process.limits import Limits
@@ -59,6 +60,7 @@ class RunSettings(NamedTuple):
     interactive: bool
     background: bool
     limits: Limits | None
+    redactor: OutputRedactor | None
 
 
 class BashSession:
@@ -144,6 +146,7 @@ class BashSession:
         interactive: bool = False,
         background: bool = False,
         limits: Limits | None = None,
+        redactor: OutputRedactor | None = None,
         within: Children | None = None,
         carrying: CarriedState | None = None,
     ) -> Reply:
@@ -153,6 +156,9 @@ class BashSession:
         in a shell of its own among those children, which goes on with the state that is given, or else with that of
         the session as it is now. Folder, variables and options come back; from those who reach less far, only the
         folder and plain variables that nobody obeys.
+
+        What it prints is kept without the secrets that a `redactor` knows, also if it comes in several replies, or goes
+        on as a job.
         """
         if reason := why_not_runnable(command):
             raise ShellError(reason)
@@ -160,7 +166,7 @@ class BashSession:
             await self._supervisor.wait_recovered()
             if (shell := self._supervisor.current) and shell.waiting:
                 raise ShellError("a command waits for input: answer it, or interrupt it, before the next")
-            how = RunSettings(timeout, on_output, interactive, background, limits)
+            how = RunSettings(timeout, on_output, interactive, background, limits, redactor)
             if within is not None and within is not self._supervisor.children:
                 return await self._run_away(command, how, within, carrying)
             return await self._run_here(command, how)
@@ -248,8 +254,8 @@ class BashSession:
         if not (how.interactive or self._tty) and (program := full_screen_program(command)):
             return self._without_screen(program)
         if how.background:
-            return await self._start_job(command, interactive=how.interactive, limits=how.limits)
-        transcript = self._transcript(how.on_output, how.limits)
+            return await self._start_job(command, how)
+        transcript = self._transcript(how)
         shell, running = await self._submit(command, transcript, interactive=how.interactive, limits=how.limits)
         if shell.wait_briefly(running) and running.channel and not running.channel.drain(transcript):
             return self._reply(running, shell) if shell.trouble is None else await self._replace(shell, running)
@@ -347,25 +353,30 @@ class BashSession:
         command.notice = self._supervisor.take_notice()
         return shell, command
 
-    async def _start_job(self, text: str, *, interactive: bool, limits: Limits | None) -> Reply:
+    async def _start_job(self, text: str, how: RunSettings) -> Reply:
         self._jobs.check_room()
-        shell = await (self._supervisor.start_beside() if interactive else self._supervisor.ready())
-        shell.limit(self._limits_of(limits))
-        transcript = self._transcript(None, limits)
-        if interactive:
+        shell = await (self._supervisor.start_beside() if how.interactive else self._supervisor.ready())
+        shell.limit(self._limits_of(how.limits))
+        transcript = self._transcript(how._replace(on_output=None))
+        if how.interactive:
             return self._jobs.start_at_terminal(shell, shell.submit(text, transcript, stdin=TERMINAL))
         return await self._jobs.start(shell, text, transcript, within=self._timeout)
 
     def _limits_of(self, own: Limits | None) -> Limits:
         return self._limits.replaced_by(own) if own else self._limits
 
-    def _transcript(self, on_output: Callable[[str], None] | None, limits: Limits | None = None) -> Transcript:
+    def _transcript(self, how: RunSettings) -> Transcript:
         spill_to = None
         if self._spill_dir:
             self._spills += 1
             spill_to = f"{self._spill_dir}/output-{self._name}-{self._spills}.txt"
-        stop_at = self._limits_of(limits).output_bytes
-        return Transcript(self._output_limit, listener=on_output, spill_to=spill_to, stop_at=stop_at)
+        return Transcript(
+            self._output_limit,
+            listener=how.on_output,
+            spill_to=spill_to,
+            stop_at=self._limits_of(how.limits).output_bytes,
+            redactor=how.redactor,
+        )
 
     def _time_for(self, timeout: float | None) -> float:
         return self._timeout if timeout is None else timeout
@@ -426,7 +437,7 @@ class BashSession:
         if is_held and ">(" in command.text and isinstance(channel, OutputChannel):
             rest = partial(processes_of, shell, command)
             is_held = not await channel.wait_for_end(transcript, rest, within=LAST_OUTPUT)
-        reply = self._reply(command, shell, timed_out=timed_out, note=note)
+        reply = self._reply(command, shell, timed_out=timed_out, note=note, goes_on=is_held)
         if is_held:
             self._jobs.keep_rest(shell, command)
         return reply
@@ -437,9 +448,17 @@ class BashSession:
         what = f"What became of the command is not known: {why}" if why else f"The command was not run: {shell.trouble}"
         return self._reply(command, shell, note=f"{what}. The next gets a fresh shell.")
 
-    def _reply(self, command: Command, shell: Shell, *, timed_out: bool = False, note: str | None = None) -> Reply:
+    def _reply(
+        self,
+        command: Command,
+        shell: Shell,
+        *,
+        timed_out: bool = False,
+        note: str | None = None,
+        goes_on: bool = False,
+    ) -> Reply:
         self._alive_until = command.ended + ALIVE_FOR
-        return reply_at_end(command, shell, timed_out=timed_out, note=note)
+        return reply_at_end(command, shell, timed_out=timed_out, note=note, goes_on=goes_on)
 
     def _waiting_command(self) -> tuple[Shell, Command]:
         shell = self._supervisor.current
@@ -451,6 +470,6 @@ class BashSession:
         """After a cancellation, end the command."""
         await self._supervisor.end_command(shell, command)
         is_held = command.channel is not None and command.channel.drain(command.transcript)
-        self._cancelled = command.transcript.finish()
+        self._cancelled = command.transcript.finish(goes_on=is_held)
         if is_held:
             self._jobs.keep_rest(shell, command)

@@ -15,7 +15,7 @@ from toolyard.cli.application import (
     enter_workspace,
     known_agent,
     open_application,
-    sessions_dir,
+    sessions_place,
 )
 from toolyard.cli.asking.approver import TerminalApprover
 from toolyard.cli.chat.talk import Talk
@@ -38,7 +38,7 @@ async def converse(
     options: GlobalOptions, prompt: str | None, *, session: str | None, model: str | None, agent: str | None
 ) -> int:
     """Sit at the terminal until the person leaves; the prompt is there before anything is loaded."""
-    talk, screen = open_screen(sessions_dir(options).absolute() / "chat-history")
+    talk, screen = open_screen(sessions_place(options) / "chat-history")
     async with screen:
         talk.sit_at(screen)
         on_signals([signal.SIGINT], screen.give_up, asyncio.get_running_loop())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolyard.cli.application import open_application, sessions_dir
+from toolyard.cli.application import open_application, sessions_place
 from toolyard.cli.chat.answers import answer_option, late_answer_option
 from toolyard.cli.chat.session_states import confirmed, diff, id_argument, json_option, redo, rewind
 from toolyard.cli.main import OrderedGroup
@@ -220,7 +220,7 @@ def store_of(options: GlobalOptions) -> SessionStore:
     from toolyard.agents.sessions.store import SessionStore
 
     try:
-        return SessionStore(sessions_dir(options).absolute() / "sessions.sqlite")
+        return SessionStore(sessions_place(options) / "sessions.sqlite")
     except StoreError as error:
         raise click.UsageError(str(error)) from None
 

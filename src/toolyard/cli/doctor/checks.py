@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -25,7 +26,6 @@ from toolyard.process.interpreter import find_program, safe_path, why_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from toolyard.config.configuration import Configuration
     from toolyard.core.problems import Problem
@@ -220,10 +220,20 @@ def check_configuration(problems: Sequence[Problem], configuration: Configuratio
 
 def check_folders(configuration: Configuration, sessions: Path) -> Iterator[Row]:
     """Whether the folders of plugins, sessions and the audit log can be written."""
+    from toolyard.files.own.ownership import real_place
+    from toolyard.files.own.sessions_folder import SessionsFolder
     from toolyard.files.user_folders import user_folder
 
     yield check_folder("plugin cache", configuration.plugin_cache(user_folder("cache")), "change plugin_cache_dir")
-    for check, folder in (("sessions", sessions), ("audit log", sessions / "audit")):
+    try:
+        place = Path(real_place(str(sessions)))
+        if place.exists():
+            SessionsFolder(place).use()
+    except OSError as error:
+        hint = getattr(error, "hint", "") or "toolyard --sessions DIR …"
+        yield Row(check="sessions", status="failure", detail=f"{sessions}: {error.strerror}", hint=hint)
+        return
+    for check, folder in (("sessions", place), ("audit log", place / "audit")):
         yield check_folder(check, folder, "toolyard --sessions DIR …")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolyard.cli.application import agent_option, known_agent, open_application, sessions_dir
+from toolyard.cli.application import agent_option, known_agent, open_application, sessions_place
 from toolyard.cli.call import approver_for, explain, status_without
 from toolyard.cli.render import can_move_cursor, is_terminal, show_note
 from toolyard.cli.running import on_signals, run_to_end
@@ -49,7 +49,7 @@ async def open_session(options: GlobalOptions, agent: str | None) -> int:
     from toolyard.cli.shell.grammar import Grammar
     from toolyard.process.keeper.terminal_guard import guarded_terminal
 
-    history = sessions_dir(options).absolute() / "shell-history"
+    history = sessions_place(options) / "shell-history"
     async with open_application(options, approver=approver_for(), only="shell:session") as app:
         agent = known_agent(app.agents(), agent)
         explain(app, None)

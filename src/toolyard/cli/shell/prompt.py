@@ -19,6 +19,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from toolyard.cli.render import show_note
 from toolyard.cli.shell.completion import complete
 from toolyard.cli.shell.keyboard import GOES_ON, asks_for_secret, prompt_of
+from toolyard.files.own.entering import enter, open_own
 from toolyard.process.environment import looks_like_credential, process_secrets
 from toolyard.runtime.redaction import Redactor
 
@@ -90,16 +91,20 @@ class CommandHistory(FileHistory):
     """Whole commands, in a file that is the person's alone."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(str(path))
+        self._fd = -1
         self._redactor = Redactor(process_secrets())
         self._last = ""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.fchmod(fd, 0o600)
-            os.close(fd)
+            os.close(enter(path.parent, make=True))
+            self._fd = open_own(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            os.fchmod(self._fd, 0o600)
         except OSError as error:
             show_note(f"the history cannot be kept: {path}: {error.strerror}", "warning")
+        super().__init__(f"/dev/fd/{self._fd}")  # the file that was opened, whatever is in its place later
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def append_string(self, string: str) -> None:
         """A line is no command yet, and an answer never is one."""

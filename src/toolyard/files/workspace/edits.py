@@ -38,11 +38,13 @@ class Replacement:
 def edited(file: FileText, edits: list[dict[str, Any]]) -> Replacement:
     """The text after all edits, each made in what the one before left."""
     done = Replacement(file.text, 0, len(file.text), len(file.text))
+    # As it was read: an edit may take away the last of its ends of lines, and the next one bring new ones.
+    newline = file.newline if "\r\n" in file.text else None
     for number, edit in enumerate(edits, start=1):
         where = f"edit {number}: " if len(edits) > 1 else ""
         try:
             made = replaced(
-                done.text, edit["old_string"], edit["new_string"], file.newline, every=bool(edit.get("replace_all"))
+                done.text, edit["old_string"], edit["new_string"], newline, every=bool(edit.get("replace_all"))
             )
         except FileFault as fault:
             raise FileFault(f"{where}{fault}" + ("; nothing was changed" if where else "")) from None
@@ -51,12 +53,12 @@ def edited(file: FileText, edits: list[dict[str, Any]]) -> Replacement:
     return done
 
 
-def replaced(text: str, old: str, new: str, newline: str, *, every: bool) -> Replacement:
+def replaced(text: str, old: str, new: str, newline: str | None, *, every: bool) -> Replacement:
     if not old:
         raise FileFault("old_string is empty; to make a file, write it")
     if old == new:
         raise FileFault("old_string and new_string are the same")
-    if "\r" in text and "\r\n" in text:
+    if newline:
         old, new = as_in_file(text, old, newline), with_newlines(new, newline)
     first = place_of(text, old)
     if first < 0:

@@ -39,10 +39,10 @@ class ServerHealth(msgspec.Struct, kw_only=True):
         self.starts += 1
         self.started_at = time.monotonic()
 
-    def failed(self, reason: str, printed: bytes) -> None:
+    def failed(self, reason: str, printed: str) -> None:
         now = time.monotonic()
         self.failures = 1 if now - self.started_at > SOUND_AFTER else self.failures + 1
-        self.last_error, self.printed = reason, printed.decode("utf-8", "replace").strip()
+        self.last_error, self.printed = reason, printed
         pause = 0.0 if self.failures < FREE_TRIES else min(2.0 ** (self.failures - FREE_TRIES), LONGEST_PAUSE)
         self.next_try = now + pause
 

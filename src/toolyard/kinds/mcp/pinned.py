@@ -9,14 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from typing import TYPE_CHECKING
 
-from toolyard.core.lossless_json import decode_json
-from toolyard.files.atomic import replace_file
-from toolyard.files.door import Door
 from toolyard.files.user_folders import user_folder
-from toolyard.kinds.mcp.reference import McpProgram
+from toolyard.kinds.mcp.reference import McpProgram, fitted
+from toolyard.plugins.own_records import read_record, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.listing import McpDefinition
     from toolyard.kinds.mcp.reference import McpAddress
 
-LARGEST = 4 << 20
 MOST_OF_A_TOOL = 8
 """How many definitions of one tool are kept, the newest last: a server may describe it by the folder it works in."""
 
@@ -42,7 +38,7 @@ class PinnedDefinitions:
 
     def objection(self, definition: McpDefinition, digest: str) -> str:
         """Why somebody has to be asked about a tool again; empty when it is as it was, or was never let run."""
-        known = self._read().get(definition.name)
+        known = self._known(definition.name)
         if not known or digest in known:
             return ""
         return (
@@ -52,18 +48,22 @@ class PinnedDefinitions:
 
     def allows(self, definition: McpDefinition) -> bool:
         """Whether the tool was let run as it is described here."""
-        return definition.digest in self._read().get(definition.name, ())
+        return definition.digest in self._known(definition.name)
 
     def pin(self, name: str, digest: str) -> None:
         """The tool was let run as it is described now."""
         pinned = self._read()
-        known = pinned.get(name, [])
+        known = self._known(name)
         if known[-1:] == [digest]:
             return
-        pinned[name] = [*(one for one in known if one != digest), digest][-MOST_OF_A_TOOL:]
+        pinned[fitted(name)] = [*(one for one in known if one != digest), digest][-MOST_OF_A_TOOL:]
         with contextlib.suppress(OSError):  # a home that cannot be written only makes us ask again
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self._file, json.dumps(pinned, indent=1).encode())
+            write_record(self._file, pinned)
+
+    def _known(self, name: str) -> list[str]:
+        """Those of all tools that can be called by one name: `a.b` may take the place of `a_b`."""
+        pinned = self._read()
+        return pinned.get(fitted(name)) or pinned.get(name) or []
 
     def _read(self) -> dict[str, list[str]]:
         if self._pinned is None:
@@ -72,16 +72,15 @@ class PinnedDefinitions:
 
 
 def read_pins(file: Path) -> dict[str, list[str]]:
-    """What a file holds; nothing where others may write it."""
-    try:
-        read = Door().read(file, largest=LARGEST)
-        ours = read.facts.st_uid == os.geteuid() and not read.facts.st_mode & 0o022
-        found = decode_json(read.data, dict[str, str | list[str]]) if ours else {}
-        return {name: [one] if isinstance(one, str) else one for name, one in found.items()}
-    except (OSError, ValueError):
-        return {}
+    found = read_record(file, dict[str, str | list[str]])
+    return {name: [one] if isinstance(one, str) else one for name, one in (found or {}).items()}
 
 
 def pinned_file(server: McpProgram | McpAddress) -> Path:
+    return user_folder("state") / "mcp" / f"{made_of(server)[:32]}.json"
+
+
+def made_of(server: McpProgram | McpAddress) -> str:
+    """What a server is, whatever it is called: its command, or its address."""
     told = list(server.command) if isinstance(server, McpProgram) else [server.url]
-    return user_folder("state") / "mcp" / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]}.json"
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()

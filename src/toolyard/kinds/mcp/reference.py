@@ -23,6 +23,7 @@ EXAMPLES = 'for example {"mcp": {"command": ["npx", "-y", "PACKAGE"]}} or {"mcp"
 RUNNERS = re.compile(r"(?:npx|bunx|uvx|pipx|uv|npm|pnpm|yarn|bun|deno|node|python[\d.]*|docker|bash|sh|env)")
 """Programs that run others, which a server is rather named after."""
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+LONGEST_NAME = 64
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -262,3 +263,9 @@ def host_in(url: str) -> str:
 def fitting(name: str) -> str:
     """A name as ids of plugins are written."""
     return NOT_IN_NAMES.sub("_", name).strip("_") or "mcp"
+
+
+def fitted(name: str) -> str:
+    """A name that every receiver takes: letters, digits, `_` and `-`, and not too long."""
+    plain = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else fitting(name)
+    return plain[:LONGEST_NAME]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from toolyard.errors import ProcessError
 from toolyard.kinds.mcp.health import ServerHealth, ServerLost
-from toolyard.kinds.mcp.pinned import DefinitionChanged
+from toolyard.kinds.mcp.pinned import DefinitionChanged, made_of
 from toolyard.kinds.mcp.reference import McpProgram
 from toolyard.process.companion import CompanionRequest
 from toolyard.process.interpreter import find_program, why_missing
@@ -38,6 +38,8 @@ class ServerConnections:
 
     def __init__(self, server: McpProgram | McpAddress, host: Host, *, start_timeout: float) -> None:
         self.server = server
+        self.identity = f"{server.name}#{made_of(server)[:12]}"
+        """What it is called, and what it is made of: of two that are called alike, each has its own."""
         self.health = ServerHealth()
         self.protocol = ""
         """The revision that it is known to speak."""
@@ -238,7 +240,7 @@ class ServerConnections:
         if not os.path.isabs(program):
             found = find_program(program, self.host.configuration.door, or_ours=True)
             if found is None:
-                self.health.failed(why_missing(program), b"")
+                self.health.failed(why_missing(program), "")
                 raise ServerLost(why_missing(program))
             program = found
         limits = self.host.runner.limits
@@ -315,7 +317,7 @@ class ServerConnections:
         if not connection.is_noted:
             connection.is_noted = True
             self._forget(connection)
-            self.health.failed(lost.reason, connection.streams.printed)
+            self.health.failed(lost.reason, connection.streams.printed.text())
 
 
 def ignore_failure(task: asyncio.Task[None]) -> None:

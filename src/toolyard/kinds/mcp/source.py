@@ -91,6 +91,7 @@ class McpSource:
                 kind="mcp",
                 tools=self._tools,
                 other_name=methodcaller("prefixed"),
+                made_of=self._servers.identity.rpartition("#")[2],
                 offers=self._offers,
                 services=self._services,
             )

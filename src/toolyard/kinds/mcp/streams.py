@@ -17,6 +17,7 @@ from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest, JSONRPCRespon
 from toolyard.core.lossless_json import decode_json, encode_json
 from toolyard.kinds.mcp.listing import without_bad_tools
 from toolyard.process.companion import Companion
+from toolyard.process.output import LastWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ class ChildStreams:
         self.ended = asyncio.Event()
         self.end: CompanionEnd | None = None
         self.why_killed = ""
-        self.printed = b""
+        self.printed = LastWords(LAST_OUTPUT)
         self.faults: list[str] = []
         """Tools that were left out of its lists, and why."""
         self.hears_log = False
@@ -115,7 +116,7 @@ class ChildStreams:
         self._messages.put(SessionMessage(message))
 
     def _keep(self, data: bytes) -> None:
-        self.printed = (self.printed + data[-LAST_OUTPUT:])[-LAST_OUTPUT:]
+        self.printed.add(data)
         if log.isEnabledFor(logging.INFO):
             log.info("%s", data[-LAST_OUTPUT:].decode("utf-8", "replace").rstrip())
 
@@ -260,7 +261,7 @@ class HttpStreams:
 
     def __init__(self, server: McpAddress, auth: Any) -> None:
         self.ended = asyncio.Event()
-        self.printed = b""
+        self.printed = LastWords(LAST_OUTPUT)
         self.faults: list[str] = []
         self.hears_log = False
         self._server, self._auth = server, auth

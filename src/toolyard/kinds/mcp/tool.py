@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from toolyard.core.tool import Hints, JsonInput, Plan, ToolResult, ToolSpec
 from toolyard.errors import NoSandbox, ProcessError
 from toolyard.kinds.mcp.health import ServerLost
 from toolyard.kinds.mcp.pinned import DefinitionChanged
-from toolyard.kinds.mcp.reference import McpProgram, fitting
+from toolyard.kinds.mcp.reference import McpProgram, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from toolyard.kinds.mcp.listing import McpDefinition, McpPrompt, McpResource
     from toolyard.kinds.mcp.pinned import PinnedDefinitions
     from toolyard.kinds.mcp.servers import ServerConnections
-
-LONGEST_NAME = 64
-MOST_NAMED = 40
-"""How many resources or prompts a description names."""
 
 
 class ServerTool(ABC):
@@ -54,14 +49,15 @@ class ServerTool(ABC):
     def timeout(self) -> float:
         return self.spec.timeout or 60
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         """Which server is asked for what; the arguments are part of it, so that they are on record."""
         server = self.servers.server
         asked = [self.asked_for, json.dumps(arguments, ensure_ascii=False)]
         if not isinstance(server, McpProgram):
-            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd)
+            return Plan(arguments=arguments, argv=[server.url, *asked], cwd=context.cwd, server=self.servers.identity)
         names = [name for name, _ in server.env]
-        return Plan(arguments=arguments, argv=[*server.command, *asked], cwd=context.cwd, env_keys=names)
+        argv, identity = [*server.command, *asked], self.servers.identity
+        return Plan(arguments=arguments, argv=argv, cwd=context.cwd, env_keys=names, server=identity)
 
     async def preview(self, plan: Plan, context: CallContext) -> str:  # noqa: ARG002 - the interface
         return call_line(self.spec.name, plan.arguments)
@@ -154,8 +150,10 @@ class McpTool(ServerTool):
             self._prefixed = McpTool(self.definition, self.servers, self._pinned, name=name, timeout=self.timeout)
         return self._prefixed
 
-    def plan(self, arguments: JsonObject, context: CallContext) -> Plan:
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
         plan = super().plan(arguments, context)
+        if isinstance(plan, ToolResult):
+            return plan
         return replace(plan, doubt=self._pinned.objection(self.definition, self._digest))
 
     def check(self, offered: Mapping[str, McpDefinition]) -> None:
@@ -197,59 +195,81 @@ class McpTool(ServerTool):
 
 
 class ResourceTool(ServerTool):
-    """Reads what a server offers to be read."""
+    """Reads what a server offers to be read, and says what that is.
+
+    What there is stands in a result and not in the description: these are words of the server's that change with every
+    file, and nobody lets each of them run.
+    """
 
     def __init__(self, resources: Sequence[McpResource], servers: ServerConnections, *, timeout: float) -> None:
-        named = [f"{one.uri}: {one.name}{' - ' if one.description else ''}{one.description}" for one in resources]
-        text = "\n".join([f"Read a resource of the MCP server '{servers.server.name}':", *some_of(named)])
+        server = servers.server.name
+        self._list = "\n".join(named(one.uri, one.name, one.description) for one in resources)
+        text = f"Read a resource of the MCP server '{server}'. Without an address, list those that there are."
+        address = "Its address as it is listed; replace what is in braces."
         schema = {
             "type": "object",
-            "properties": {"uri": {"type": "string", "description": "Its address; replace what is in braces."}},
-            "required": ["uri"],
+            "properties": {"uri": {"type": "string", "description": address}},
             "additionalProperties": False,
         }
-        name = fitted(f"{servers.server.name}_read_resource")
+        name = fitted(f"{server}_read_resource")
         hints = Hints(read_only=True)
         super().__init__(
             ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
         )
 
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        from toolyard.kinds.mcp.answers import resource_result
+        uri = plan.arguments.get("uri")
+        if not uri:
+            return ToolResult(text=self._list)
 
         async def work(connection: McpConnection) -> ToolResult:
-            return resource_result(await connection.client_now.read_resource(plan.arguments["uri"]), context)
+            from toolyard.kinds.mcp.answers import resource_result
+
+            return resource_result(await connection.client_now.read_resource(uri), context)
 
         return await self.asked(work, plan, context)
 
 
 class PromptTool(ServerTool):
-    """Gets a text that a server makes."""
+    """Gets a text that a server makes, and says which there are; that too is a result, as with resources."""
 
     def __init__(self, prompts: Sequence[McpPrompt], servers: ServerConnections, *, timeout: float) -> None:
-        named = [f"{one.name}({', '.join(one.arguments)}): {one.description}" for one in prompts]
-        text = "\n".join([f"Get a prompt of the MCP server '{servers.server.name}':", *some_of(named)])
+        server = servers.server.name
+        self._names = frozenset(one.name for one in prompts)
+        self._list = "\n".join(f"{one.name}({', '.join(one.arguments)}): {one.description}" for one in prompts)
+        text = f"Get a prompt of the MCP server '{server}'. Without a name, list those that there are."
         schema = {
             "type": "object",
             "properties": {
-                "name": {"type": "string", "enum": [one.name for one in prompts]},
+                "name": {"type": "string", "description": "Its name as it is listed."},
                 "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
             },
-            "required": ["name"],
             "additionalProperties": False,
         }
-        name = fitted(f"{servers.server.name}_get_prompt")
+        name = fitted(f"{server}_get_prompt")
         hints = Hints(read_only=True)
         super().__init__(
             ToolSpec(name=name, description=text, input=JsonInput(schema=schema), timeout=timeout, hints=hints), servers
         )
 
+    def plan(self, arguments: JsonObject, context: CallContext) -> Plan | ToolResult:
+        name = arguments.get("name")
+        if name and name not in self._names:
+            text = (
+                f"Error: there is no prompt of that name; call '{self.spec.name}' without a name to see which there are"
+            )
+            return ToolResult(text=text, failure="invalid_arguments")
+        return super().plan(arguments, context)
+
     async def run(self, plan: Plan, context: CallContext) -> ToolResult:
-        from toolyard.kinds.mcp.answers import prompt_result
+        name, given = plan.arguments.get("name"), plan.arguments.get("arguments") or {}
+        if not name:
+            return ToolResult(text=self._list)
 
         async def work(connection: McpConnection) -> ToolResult:
-            given = plan.arguments.get("arguments") or {}
-            return prompt_result(await connection.client_now.get_prompt(plan.arguments["name"], dict(given)), context)
+            from toolyard.kinds.mcp.answers import prompt_result
+
+            return prompt_result(await connection.client_now.get_prompt(name, dict(given)), context)
 
         return await self.asked(work, plan, context)
 
@@ -310,16 +330,9 @@ def log_wish(context: CallContext) -> Any:
     return {"io.modelcontextprotocol/logLevel": level} if level else None
 
 
-def some_of(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - MOST_NAMED
-    return [*lines[:MOST_NAMED], f"and {more} more"] if more > 0 else list(lines)
+def named(uri: str, name: str, description: str) -> str:
+    return f"{uri}: {name}{' - ' if description else ''}{description}"
 
 
 def progress_text(progress: float, total: float | None) -> str:
     return f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-
-
-def fitted(name: str) -> str:
-    """A name that every receiver takes: letters, digits, `_` and `-`, and not too long."""
-    plain = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else fitting(name)
-    return plain[:LONGEST_NAME]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolyard.process.runner import Runner
 
 NO_OUTPUT = "(no output)"
+HELD_BACK = "[the end of what was printed is held back until more comes: it may be the beginning of a secret]"
 WAIT = 30.0
 FOREGROUND = "foreground"
 """The id of a command that waits for input in the session itself."""
@@ -225,6 +226,7 @@ class BashTool:
                 on_output=(lambda text: emit("stdout", text)) if emit else None,
                 interactive=bool(plan.arguments.get("interactive")),
                 background=bool(plan.arguments.get("background")),
+                redactor=context.redactor,
                 within=self._sessions.runner.children[context.reach] if is_away else None,
                 carrying=await self._sessions.state_for(context, plan.command) if is_away else None,
             )
@@ -349,7 +351,7 @@ def as_result(reply: Reply, limit: float) -> ToolResult:
 
 def text_of(reply: Reply, limit: float) -> str:
     """What was printed as a person would see it, after what else there is to know."""
-    seen = readable(reply.output)
+    seen = joined(readable(reply.output), HELD_BACK if reply.held_back else None)
     if reply.timed_out:
         return "\n".join([*out_of_time(reply, limit), *([f"Output so far:\n{seen}"] if seen else [])])
     if reply.job is not None:
@@ -380,6 +382,12 @@ def describe(job: Job) -> str:
 
 def report(job: Job) -> ToolResult:
     """How a job stands, and what it printed since the last time."""
-    seen = readable(job.read())
-    data = {"job": job.id, "running": job.running, "exitCode": job.exit_code}
-    return ToolResult(text=joined(describe(job), seen or NO_OUTPUT), exit_code=job.exit_code, data=data)
+    printed = job.take()
+    seen = joined(readable(printed.text), HELD_BACK if printed.held_back else None)
+    return ToolResult(
+        text=joined(describe(job), seen or NO_OUTPUT),
+        exit_code=job.exit_code,
+        bytes_out=printed.total_bytes,
+        truncated=printed.truncated,
+        data={"job": job.id, "running": job.running, "exitCode": job.exit_code},
+    )

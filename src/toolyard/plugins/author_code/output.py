@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from toolyard.process.output import NO_OUTPUT, HeadTail
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from toolyard.core.tool import Stream
     from toolyard.process.output import Captured
@@ -39,7 +39,7 @@ class Outlet:
         *,
         late: Callable[[str], None],
         limit: int = MOST_KEPT,
-        spill_to: Path | str | None = None,
+        spill_to: os.PathLike[str] | str | None = None,
     ) -> None:
         self._emit = emit
         self._late = late

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -61,8 +62,11 @@ class LayoutDraft(msgspec.Struct):
     def guard(self, path: str, content: bytes | None = None) -> None:
         """Keep a path from being written or created, and what is above it from being moved away.
 
-        Where there is nothing, a file with this content is made, which must change nothing; without one, a folder.
+        Where there is nothing, a file with this content is made, which must change nothing; without one, a folder. In
+        a folder that its owner closed nobody knows what there is, and it is kept from being opened again.
         """
+        if closed := closed_above(path):
+            path, content = closed, None
         contents = [one for one in (self.guards.get(path), content) if one is not None]
         self.guards[path] = min(contents, default=None)
 
@@ -157,3 +161,14 @@ EMPTY = (".cargo",)
 """What is nothing as long as it is an empty folder."""
 SOCKETS = (".npmrc", ".yarnrc.yml")
 """What is nothing as long as it is a socket: package managers would stop at a folder."""
+
+
+def closed_above(path: str) -> str | None:
+    """The folder on the way to a path that was closed (`chmod 000`), so that nobody can tell what is there."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return next((str(folder) for folder in reversed(Path(path).parents) if not os.access(folder, os.X_OK)), None)
+    except OSError:
+        pass
+    return None

@@ -211,7 +211,8 @@ def lay_out(paths: SandboxPaths, walk: RepositoryWalk | None = None) -> Layout:
     if walk:
         guard_nested(draft, workspace_roots(paths.workspace), walk, named_folders(paths))
     draft.settle()
-    draft.add("read", paths.shown)
+    # A link there leads to what is not meant to be seen.
+    draft.rules |= {path: "read" for path in paths.shown if os.path.realpath(path) == path}
     rules = tidy(draft.rules)
     made_empty = [path for path, content in draft.mount_points if content == SOCKET]
     empty = [path for name in STOPPED_AT if rules.get(path := os.path.join(home, name)) == "hidden"]

@@ -8,6 +8,7 @@ the last lines were cut off.
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import suppress
 from hashlib import sha256
@@ -18,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolyard.core.regexes import late_pattern
+from toolyard.files.own.entering import entered, listed, reading_own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +128,7 @@ def last_link(file: Path, head: Head) -> Head:
 
 def last_line(file: Path) -> tuple[Link | None, int]:
     """How the last whole line of a file is linked, and where it ends; nothing of a file without one."""
-    size = file.stat().st_size
+    size = size_of(file)
     for start in dict.fromkeys((max(0, size - USUAL_TAIL), 0)):
         end = size
         for line in reversed(read_from(file, start).splitlines(keepends=True)):
@@ -138,15 +140,24 @@ def last_line(file: Path) -> tuple[Link | None, int]:
 
 
 def read_from(file: Path, offset: int) -> bytes:
-    with file.open("rb") as log:
+    with reading_own(file) as log:
         log.seek(offset)
         return log.read()
 
 
+def size_of(file: Path) -> int:
+    with reading_own(file) as log:
+        return os.fstat(log.fileno()).st_size
+
+
 def day_files(folder: Path) -> list[Path]:
     """The files of a log, oldest first."""
-    files = (file for file in folder.glob("*.ndjson") if DAY_FILE.fullmatch(file.name))
-    return sorted(file for file in files if file.is_file() and not file.is_symlink())
+    try:
+        with entered(folder) as opened, listed(opened) as entries:
+            names = [one.name for one in entries if one.is_file(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+    return sorted(folder / name for name in names if DAY_FILE.fullmatch(name))
 
 
 def head_path(folder: Path) -> Path:

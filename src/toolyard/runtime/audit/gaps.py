@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
+from toolyard.files.own.entering import reading_own
 from toolyard.runtime.audit.short_lines import short_id
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def interrupted_calls(files: Iterable[Path], living: Collection[str]) -> dict[st
 
 def recent_lines(files: Iterable[Path]) -> Iterator[CallLine]:
     """The lines of the files that were written last, as far as they can be read; oldest first."""
-    newest = sorted(files, key=lambda file: file.stat().st_mtime_ns)
+    newest = sorted(files, key=written_last)
     left, parts = MOST_SEARCHED, []
     for file in reversed(newest):
         if left <= 0:
@@ -122,8 +123,13 @@ def recent_lines(files: Iterable[Path]) -> Iterator[CallLine]:
                 continue  # cut off, or not ours; `check_log` names it
 
 
+def written_last(file: Path) -> int:
+    with reading_own(file) as log:
+        return os.fstat(log.fileno()).st_mtime_ns
+
+
 def tail_of(file: Path, size: int) -> bytes:
-    with file.open("rb") as log:
+    with reading_own(file) as log:
         end = log.seek(0, os.SEEK_END)
         log.seek(max(0, end - size))
         return log.read()

@@ -12,13 +12,15 @@ import contextlib
 import errno
 import os
 import time
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
 from toolyard.config.settings import AuditPolicy
-from toolyard.files.unversioned import make_unversioned
+from toolyard.files.own.entering import enter, entered, open_own, open_within
+from toolyard.files.own.unversioned import make_unversioned
 from toolyard.runtime.audit.chain import NO_HEAD, Head, day_files, head_path, last_line, last_link, read_from, seal
 from toolyard.runtime.audit.gaps import (
     Loss,
@@ -37,8 +39,7 @@ if TYPE_CHECKING:
 
 
 CLOSED = -1
-APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""A link or a pipe in the place of a file is a failure, not a way to write elsewhere or to wait for ever."""
+APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 DISK_FULL = "the disk is full"
 HEAD_SIZE = len(Head("2000-01-01", 0, 0, NO_HEAD.hash).as_bytes())
 
@@ -87,14 +88,17 @@ class NdjsonAudit:
         policy: AuditPolicy | None = None,
         on_failure: Callable[[str], None],
         clock: Callable[[], int] = time.time_ns,
+        begin: Callable[[], object] | None = None,
     ) -> None:
+        """`begin` makes the folder that the log's is in; OSError when nothing may be written there."""
         self.folder = folder
+        self._begin = begin or partial(make_unversioned, folder.parent)
         self.policy = policy or AuditPolicy()
         """What a failure means; may be changed while calls are running."""
         self._on_failure = on_failure
         self._clock = clock
         self._day = ""
-        self._path = ""
+        self._file = ""
         self._fd = self._head_fd = CLOSED
         self._inode = 0
         self._head = NO_HEAD
@@ -320,18 +324,18 @@ class NdjsonAudit:
         os.pwrite(self._head_fd, self._head_bytes, 0)
 
     def _open_head(self) -> None:
-        make_unversioned(self.folder.parent)
-        self.folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._head_fd = os.open(head_path(self.folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self.folder.mkdir(exist_ok=True, mode=0o700)  # after the head, so that one without it has lost it
+        self._begin()
+        self._head_fd = open_own(head_path(self.folder), os.O_RDWR | os.O_CREAT)
+        os.close(enter(self.folder, make=True))  # after the head, so that one without it has lost it
 
     def _size_of(self, day: str) -> int:
         """Open a day's file if it is not open, and return its size."""
         if self._fd != CLOSED and day == self._day:
             try:
-                stat = os.stat(self._path)
-                if stat.st_ino == self._inode:
-                    return stat.st_size
+                with entered(self.folder) as days:
+                    facts = os.stat(self._file, dir_fd=days, follow_symlinks=False)
+                if facts.st_ino == self._inode:
+                    return facts.st_size
             except FileNotFoundError:
                 pass  # and is made again
         return self._open_day(day)
@@ -343,14 +347,14 @@ class NdjsonAudit:
             os.close(self._fd)
             self._fd = CLOSED
         self._reserve.forget()
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._path = str(self._day_file(day))
-        become_day(self.folder, self._path)
-        self._fd = os.open(self._path, APPENDING, 0o600)
+        self._file = self._day_file(day).name
+        with entered(self.folder, make=True) as days:
+            become_day(self.folder, days, self._file)
+            self._fd = open_within(days, self._file, APPENDING)
         self._day = day
-        stat = os.fstat(self._fd)
-        self._inode = stat.st_ino
-        return stat.st_size
+        facts = os.fstat(self._fd)
+        self._inode = facts.st_ino
+        return facts.st_size
 
     def _day_file(self, day: str) -> Path:
         return self.folder / f"{day}.ndjson"

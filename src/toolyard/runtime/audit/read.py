@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
+from toolyard.files.own.entering import reading_own
 from toolyard.runtime.audit.chain import day_files
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def is_failure(record: Record) -> bool:
 def records_of(folder: Path, wanted: Filter) -> Iterator[Record]:
     """The wanted lines, oldest first; what is no line is left out, for `check_log` to name."""
     for file in files_of(folder, wanted):
-        with file.open("rb") as log:
+        with reading_own(file) as log:
             yield from decoded(log, wanted)
 
 
@@ -71,7 +72,7 @@ class LogFollower:
         """The lines since the last time."""
         found: list[Record] = []
         for file in files_of(self._folder, self._wanted):
-            with file.open("rb") as log:
+            with reading_own(file) as log:
                 log.seek(self._offsets.get(file, 0))
                 whole, newline, _ = log.read().rpartition(b"\n")
             self._offsets[file] = self._offsets.get(file, 0) + len(whole) + len(newline)

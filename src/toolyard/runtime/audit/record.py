@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
     from toolyard.core.tool import Plan, Tool, ToolResult
     from toolyard.permissions.verdict import Verdict
-    from toolyard.runtime.redaction import Redactor
 
 
-def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redactor) -> dict[str, Any]:
+def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str) -> dict[str, Any]:
     record: dict[str, Any] = {
         "kind": tool.kind,
         "cwd": str(plan.cwd or cwd),
@@ -22,21 +21,20 @@ def plan_record(tool: Tool, plan: Plan, cwd: Path, sandbox: str, redactor: Redac
         "sandbox": sandbox,
     }
     if plan.command is not None:
-        record["command"] = redactor.redact(plan.command)
+        record["command"] = plan.command
     else:
-        record["argv"] = [redactor.redact(word) for word in plan.argv] if redactor.knows_any else plan.argv
+        record["argv"] = plan.argv
     return record
 
 
-def verdict_record(verdict: Verdict, redactor: Redactor, *, kept_in: bool) -> dict[str, Any]:
+def verdict_record(verdict: Verdict, *, kept_in: bool) -> dict[str, Any]:
     """What was decided; where nothing keeps a call in, it reaches everything, whatever was decided."""
-    rule = redactor.redact(verdict.rule) if verdict.rule else verdict.rule
     return {
         "decision": verdict.decision,
         "reach": named(verdict.reach) if kept_in else "outside",
         **({"closed": True} if kept_in and verdict.reach == "closed" else {}),
-        "rule": rule,
-        "reason": redactor.redact(verdict.reason),
+        "rule": verdict.rule,
+        "reason": verdict.reason,
     }
 
 

@@ -13,6 +13,8 @@ import os
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from toolyard.files.own.entering import entered, open_own
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,7 +30,7 @@ NEVER = 1 << 62
 TAKE_BLOCKS = 0x4030582A
 """Of `ioctl`: give a file blocks beyond its end and leave its end where it is (`FS_IOC_RESVSP64`), as `fallocate`
 does, which Python lets us have only with another end."""
-WRITING = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+WRITING = os.O_WRONLY | os.O_CREAT
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -91,7 +93,7 @@ def give_back(fd: int) -> None:
 def keep_for_next_day(folder: Path) -> None:
     """An empty file with room, which one that is there may lack."""
     with contextlib.suppress(OSError):
-        fd = os.open(reserve_path(folder), WRITING, 0o600)
+        fd = open_own(reserve_path(folder), WRITING)
         try:
             if room_beyond(fd) < RESERVE:
                 take_blocks(fd, 0)
@@ -99,13 +101,21 @@ def keep_for_next_day(folder: Path) -> None:
             os.close(fd)
 
 
-def become_day(folder: Path, day_file: str) -> None:
-    """Let the file that was kept be that of a day for which there is none."""
-    path = reserve_path(folder)
-    with contextlib.suppress(OSError):
-        facts = os.lstat(path)
-        if not os.path.lexists(day_file) and S_ISREG(facts.st_mode) and facts.st_size == 0:
-            os.rename(path, day_file)
+def become_day(folder: Path, days: int, day_file: str) -> None:
+    """Let the file that was kept be that of a day for which there is none, in the folder of days, which is open."""
+    name = os.path.basename(reserve_path(folder))
+    with contextlib.suppress(OSError), entered(folder.parent) as above:
+        facts = os.stat(name, dir_fd=above, follow_symlinks=False)
+        if not is_there(day_file, days) and S_ISREG(facts.st_mode) and facts.st_size == 0:
+            os.rename(name, day_file, src_dir_fd=above, dst_dir_fd=days)
+
+
+def is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def reserve_path(folder: Path) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolyard.core.lossless_json import decode_json
-from toolyard.runtime.audit.chain import BEGINNING, Head, day_files, head_path, last_line, read_link
+from toolyard.files.own.entering import has_own, open_own, reading_own
+from toolyard.runtime.audit.chain import BEGINNING, Head, day_files, head_path, last_line, read_link, size_of
 from toolyard.runtime.audit.writers import LogLock
 
 if TYPE_CHECKING:
@@ -228,13 +229,13 @@ class ChainCheck:
 
 def check_log(folder: Path) -> LogCheck:
     """Follow the whole chain; calls that are recorded meanwhile are not waited for."""
-    was_begun = folder.is_dir()  # before the head is looked for, which is there before the folder is
+    was_begun = has_own(folder)  # before the head is looked for, which is there before the folder is
     head, sizes = snapshot(folder)
     chain = ChainCheck(head, sizes)
     broken = chain.follow()
     if broken is None and (sizes or head):
         broken = chain.check_end(folder)
-    elif broken is None and was_begun and not head_path(folder).exists():
+    elif broken is None and was_begun and not has_own(head_path(folder)):
         broken = Damage(file=folder, line=None, reason=EMPTIED)
     return LogCheck(
         lines=chain.lines,
@@ -262,7 +263,7 @@ def known_hashes(wanted: set[str], files: Sequence[Path]) -> set[str]:
     """Which of these are hashes of lines."""
     found: set[str] = set()
     for file in files:
-        with file.open("rb") as log:
+        with reading_own(file) as log:
             found |= {hash for line in log if (hash := line[-67:-3].decode("ascii", "replace")) in wanted}
     return found
 
@@ -279,7 +280,7 @@ def snapshot(folder: Path) -> tuple[Head | None, dict[Path, int]]:
     """The head and the sizes of all files at one moment between two lines."""
     sizes = sizes_of(folder)  # before the head is looked for, which is there before the first line is
     try:
-        fd = os.open(head_path(folder), os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_own(head_path(folder))
         lock = LogLock(folder)
     except OSError:
         return None, sizes
@@ -293,12 +294,12 @@ def snapshot(folder: Path) -> tuple[Head | None, dict[Path, int]]:
 
 
 def sizes_of(folder: Path) -> dict[Path, int]:
-    return {file: file.stat().st_size for file in day_files(folder)}
+    return {file: size_of(file) for file in day_files(folder)}
 
 
 def lines_of(file: Path, size: int) -> Iterator[bytes]:
     """The lines of a file up to a size."""
-    with file.open("rb") as log:
+    with reading_own(file) as log:
         while size > 0 and (line := log.readline(size)):
             size -= len(line)
             yield line

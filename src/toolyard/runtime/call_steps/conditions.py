@@ -39,6 +39,12 @@ class ToolFinder(Protocol):
     async def find(self, name: str) -> Tool | None:
         """The tool of that name as it is now."""
 
+    def doubt(self, tool: Tool) -> str:
+        """Why a person has to be asked about a tool before it runs under its name; empty if nobody has to."""
+
+    def let_run(self, tool: Tool) -> None:
+        """A person was asked because of that, and let it run."""
+
     def names(self) -> Sequence[str]:
         """The names there are, for a helpful answer to one there is not."""
 

@@ -65,7 +65,7 @@ class Permission(msgspec.Struct, frozen=True):
     async def verdict(self, request: PermissionRequest, ready: ReadyCall) -> Verdict:
         """What the rules say, and what the tool itself doubts."""
         verdict = await self.services.permissions.decide(request)
-        if ready.plan.doubt and verdict.decision != "deny" and verdict.rule != ALLOWED.rule:
+        if ready.plan.doubt and verdict.decision != "deny":  # also where nobody has made a rule
             kept = verdict.offers if verdict.decision == "ask" else ()
             verdict = replace(verdict, decision="ask", reason=ready.plan.doubt, rule=None, offers=kept)
         if not ready.tool.confined:  # it works in the application itself or elsewhere, where no sandbox is

@@ -52,15 +52,14 @@ class CallRecord:
             log.error("call %s ended but its end could not be recorded", call.id)
 
     def _describe(self, call: ToolCall, ready: ReadyCall | None, verdict: Verdict | None) -> dict[str, Any]:
-        redactor = self._services.redactor
         record: dict[str, Any] = {"session": self._settings.session, "call_id": call.id, "tool": call.name}
         if ready:
-            record |= plan_record(ready.tool, ready.plan, self._settings.cwd, self._sandbox_name(ready), redactor)
+            record |= plan_record(ready.tool, ready.plan, self._settings.cwd, self._sandbox_name(ready))
         if verdict:
             sandbox = self._services.sandboxes.get(verdict.reach)
             kept_in = sandbox is not None and not sandbox.is_missing
-            record |= verdict_record(verdict, redactor, kept_in=kept_in)
-        return record
+            record |= verdict_record(verdict, kept_in=kept_in)
+        return self._services.redactor.redact_record(record)
 
     def _sandbox_name(self, ready: ReadyCall) -> str:
         """What keeps a call in; one whose tool runs in the application itself, or that was let out, says so."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolyard.core.problems import Problem
-    from toolyard.core.tool import CallContext
     from toolyard.runtime.call_steps.conditions import CallSettings
     from toolyard.runtime.redaction import Redactor
 
@@ -56,19 +53,6 @@ def limited(result: ToolResult, settings: CallSettings, redactor: Redactor) -> T
     if truncation is None and seen is result.text:
         return result
     return replace(result, text=text, truncated=result.truncated or truncation)
-
-
-def redacted(result: ToolResult, context: CallContext | None, redactor: Redactor) -> ToolResult:
-    """The result without known secrets; nor are they in what is kept whole, also where the result does not tell of it,
-    as where a tool failed or was cancelled.
-    """
-    if not redactor.knows_any:
-        return result
-    if context and context.spill_folder:
-        for file in (context.spill_to, context.spill_errors_to):
-            if file and os.path.lexists(file):
-                redactor.redact_file(Path(file))
-    return redactor.redact_result(result)
 
 
 def cancelled_result(error: asyncio.CancelledError | None) -> ToolResult:

@@ -153,6 +153,31 @@ async def test_two_applications_in_a_fresh_folder_have_one_repository(box, evil)
     assert not evil.exists()
 
 
+def test_a_folder_that_a_tool_closed_before_cannot_be_opened_where_the_owners_repository_is_in_it():
+    """As an ordinary user, who cannot tell what is there when the sandbox is built."""
+    need("git")
+    need_backend("bubblewrap", "bubblewrap-pids")
+    with tempfile.TemporaryDirectory() as name:
+        deep = (workspace := (place := Path(os.path.realpath(name))) / "work") / "sub" / "deep"
+        deep.mkdir(parents=True)
+        git(deep, "init", "-q")
+        for folder in (place, workspace, workspace / "sub", *deep.rglob("*"), deep):
+            folder.chmod(0o755)
+            if os.geteuid() == 0:
+                os.chown(folder, ORDINARY, ORDINARY)
+        (workspace / "sub").chmod(0)
+        lines = [
+            "chmod 755 sub; git config -f sub/deep/.git/config core.fsmonitor evil",
+            "mv sub elsewhere",
+            "echo > new",
+        ]
+        ((first, said), (second, _), (third, _)) = work(place, workspace, lines, ordinary=True)
+        assert (first != 0, second != 0, third) == (True, True, 0), said
+        assert (workspace / "sub").stat().st_mode & 0o777 == 0
+        (workspace / "sub").chmod(0o755)
+        assert "fsmonitor" not in (deep / ".git" / "config").read_text()
+
+
 def test_a_repository_in_a_folder_that_cannot_be_listed_is_disarmed():
     """As an ordinary user, whom the mode of a folder stops."""
     need("git")

@@ -180,6 +180,8 @@ ACTORS = (
 """Programs that plainly act wherever their names stand."""
 CARRY_ANYTHING = names("env xargs time timeout nice stdbuf ionice")
 """Carriers of which it does not matter what they run, as long as it is not plainly something that acts."""
+RUN_BY_AN_OPTION = names("fd fdfind man")
+"""Programs that hand what they find to another that an option names."""
 GIT_LOOKS = names("""
     annotate blame cat-file check-attr check-ignore check-mailmap cherry count-objects describe diff diff-files
     diff-index diff-tree for-each-ref grep help log ls-files ls-remote ls-tree merge-base name-rev patch-id range-diff
@@ -214,7 +216,11 @@ def may_look_closed(
         return not any(names_elsewhere(value, folder) for value in rest)
     if not is_of_system(words[0].value or "", folder):
         return False
-    if judged.doubt != "input" and name not in ("ldd", *CARRY_ANYTHING) and ACTS.search(judged.reason):
+    if (
+        judged.doubt != "input"
+        and name not in {"ldd"} | CARRY_ANYTHING | RUN_BY_AN_OPTION
+        and ACTS.search(judged.reason)
+    ):
         return name in PACKS_OR_WRITES | {"sed"} and writes_temporary_files(name, words[1:])
     if name in (".", "source"):
         return len(rest) == 1 and rest[0] in RELEASES
@@ -261,7 +267,7 @@ def is_for_looking(
         return True
     if says_what_is(name, rest):
         return True
-    if name in CARRY_ANYTHING:
+    if name in CARRY_ANYTHING | RUN_BY_AN_OPTION:
         return not any(is_plain_act(value or "", folder) for value in rest)
     if name in WANTS or language in INTERPRETERS - LOOKS_NEVERTHELESS or is_shell(name):
         return name in ("exec", "set") and not rest
@@ -303,7 +309,7 @@ def is_git_look(rest: Sequence[str | None]) -> bool:
         return not any((value or "-w").startswith("-w") for value in rest)
     if command and command[0] in GIT_DRY_RUNS:
         return any(DRY_RUN.fullmatch(value or "") for value in rest)
-    return (bool(command) and command[0] in GIT_LOOKS) or list(rest) == ["--exec-path"]
+    return (bool(command) and command[0] in GIT_LOOKS) or rest[:1] == ["--version"] or list(rest) == ["--exec-path"]
 
 
 def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
@@ -313,7 +319,7 @@ def says_what_is(name: str, rest: Sequence[str | None]) -> bool:
     if name in PRINTS:
         return bool(rest) and not any(GIVES_OUTPUT.fullmatch(value or "-o") for value in rest)
     if name == "sqlite3":
-        changes = OF_SQLITE_ITSELF if rest[:1] == [":memory:"] else CHANGES_A_DATABASE
+        changes = OF_SQLITE_ITSELF if ":memory:" in rest else CHANGES_A_DATABASE
         return len(rest) > 1 and not any(value is None or changes.search(value) for value in rest)
     if name == "cargo" and not CARGO_LOOKS.isdisjoint(rest[:1]):
         return True

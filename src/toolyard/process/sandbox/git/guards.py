@@ -14,7 +14,7 @@ from toolyard.core.regexes import late_pattern
 from toolyard.files.inside import is_inside
 from toolyard.files.plain_text import text_itself
 from toolyard.files.user_folders import SYSTEM_FOLDERS
-from toolyard.process.sandbox.draft import nearest
+from toolyard.process.sandbox.draft import closed_above, nearest
 from toolyard.process.sandbox.git.inside_repository import InsideRepository, is_like_git
 from toolyard.process.sandbox.git.obeyed_files import obeyed_files
 from toolyard.process.sandbox.git.submodules import MOST_REPOSITORIES, entries_of, folders_in, modules_of
@@ -74,6 +74,10 @@ def guard_nested(draft: LayoutDraft, roots: Sequence[str], walk: RepositoryWalk,
     unguarded: list[str] = []
     for git in walk.repositories([*roots, *named], closed, with_late=False):
         walk.known.add(git)
+        if (folder := closed_above(git)) and draft.can_write(folder):
+            draft.guard(folder)
+            draft.nested[folder] = "it is closed, so that nobody can tell whose repositories are in it"
+            continue
         is_room = os.path.basename(git) == ".git" and is_new(git)
         is_made = git in walk.made and os.path.dirname(git) not in draft.submodules
         is_named = draft.rules.get(git) == "write"

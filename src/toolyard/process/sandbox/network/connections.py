@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt, Proxy
+    from toolyard.process.sandbox.network.proxy import AskHost, ConnectionAttempt, Proxy, RuleForHost
     from toolyard.process.sandbox.sockets.supervisor import ConnectSupervisor
 
 
@@ -32,13 +32,15 @@ class Connections:
         """Hears who was reached, or was not, where hosts are named."""
         self.ask_host: AskHost | None = None
         """Asks about a host that is not named; without it such a host is refused."""
+        self.rule_for_host: RuleForHost | None = None
+        """Tells of rules that hold also for hosts that are named."""
 
     def serve_proxy(self, listener: socket.socket) -> None:
         """Answer those inside who want to reach a host."""
         from toolyard.process.sandbox.network.hosts import AllowedHosts
         from toolyard.process.sandbox.network.proxy import Proxy
 
-        self._proxies.append(Proxy(AllowedHosts(self._hosts), self._on_decision, self.ask_host))
+        self._proxies.append(Proxy(AllowedHosts(self._hosts), self._on_decision, self.ask_host, self.rule_for_host))
         self._proxies[-1].start(listener.dup())
 
     def supervise(self, listener: int, netlink: int) -> None:

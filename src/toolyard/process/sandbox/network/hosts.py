@@ -49,6 +49,10 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
         fits = name.endswith("." + self.name) if self.subdomains else name == self.name
         return fits and port in self.ports
 
+    def forbids(self, name: str, port: int) -> bool:
+        """Whether a rule against this host is against that one: without a port it is against each."""
+        return self.covers(name, self.ports[0]) and (port in self.ports or self.ports == PORTS)
+
 
 class AllowedHosts:
     def __init__(self, texts: Iterable[str]) -> None:
@@ -60,6 +64,10 @@ class AllowedHosts:
 
     def find(self, name: str, port: int) -> AllowedHost | None:
         return next((host for host in self._hosts if host.covers(name, port)), None)
+
+    def find_against(self, name: str, port: int) -> AllowedHost | None:
+        """The entry of rules against hosts that is against this one."""
+        return next((host for host in self._hosts if host.forbids(name, port)), None)
 
 
 LOCAL_ENDINGS = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home", ".corp", ".private", ".home.arpa")

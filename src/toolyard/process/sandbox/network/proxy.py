@@ -14,7 +14,7 @@ import logging
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -59,6 +59,14 @@ class HostAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 AskHost: TypeAlias = Callable[[str, int], Awaitable[HostAnswer]]
+RuleForHost: TypeAlias = Callable[[str, int], "HostRule | None"]
+
+
+class HostRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that is against a host, or wants somebody to be asked, whatever hosts are named."""
+
+    decision: Literal["ask", "deny"]
+    reason: str
 
 
 class RequestRefused(Exception):
@@ -77,10 +85,12 @@ class Proxy:
         hosts: AllowedHosts,
         on_decision: Callable[[ConnectionAttempt], None] | None = None,
         ask: AskHost | None = None,
+        rule_for: RuleForHost | None = None,
     ) -> None:
         self._hosts = hosts
         self._on_decision = on_decision
         self._ask = ask
+        self._rule_for = rule_for
         self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -152,8 +162,11 @@ class Proxy:
 
     async def _connect(self, request: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address that the name has and that may be reached; only that address, never the name."""
+        rule = self._rule_for(request.host, request.port) if self._rule_for else None
+        if rule and rule.decision == "deny":
+            raise self._refuse(request, rule.reason)
         entry = self._hosts.find(request.host, request.port)
-        why = f"allowed by {entry.text}" if entry else await self._why_allowed(request)
+        why = f"allowed by {entry.text}" if entry and rule is None else await self._why_allowed(request)
         addresses = await self._addresses(request, private=entry is not None and entry.private)
         self._record(request, allowed=True, reason=why)
         for address in addresses:

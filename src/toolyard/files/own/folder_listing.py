@@ -1,4 +1,4 @@
-"""What a folder holds whose files are written once: looked at anew only when one came or went."""
+"""What a folder of ours holds whose files are written once: looked at anew only when one came or went."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import os
 import time
 from typing import TYPE_CHECKING
+
+from toolyard.files.own.entering import entered, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,17 +28,18 @@ class FolderListing:
 
     def sizes(self) -> Mapping[str, int]:
         """The size of each file by its name."""
-        changed = os.stat(self._folder).st_mtime_ns
-        if not changed or changed != self._changed:
-            self._sizes = look_into(self._folder)
-            tick = TICK if changed % SECOND else 2 * SECOND
-            self._changed = changed if time.time_ns() - changed > tick else 0
+        with entered(self._folder) as folder:
+            changed = os.fstat(folder).st_mtime_ns
+            if not changed or changed != self._changed:
+                self._sizes = look_into(folder)
+                tick = TICK if changed % SECOND else 2 * SECOND
+                self._changed = changed if time.time_ns() - changed > tick else 0
         return self._sizes
 
 
-def look_into(folder: Path) -> dict[str, int]:
+def look_into(folder: int) -> dict[str, int]:
     found = {}
-    with os.scandir(folder) as entries:
+    with listed(folder) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):  # it went while we looked
                 found[entry.name] = entry.stat(follow_symlinks=False).st_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from toolyard.files.unversioned import make_unversioned
+from toolyard.files.own.unversioned import make_unversioned
 
 
 def test_a_new_folder_ignores_itself_in_git(tmp_path):
