@@ -350,3 +350,15 @@ def test_a_folder_that_says_nothing_or_would_be_overlooked_is_a_mistake(value, d
     found = parse_rule(value, decision, RuleOrigin(label="test"))
     assert isinstance(found, Problem)
     assert "folder" in found.message
+
+
+@pytest.mark.parametrize("host", ["https://a.example", "a.example/", "up*.example", ".example.com", "::1", "a b"])
+def test_a_host_that_nobody_could_be_is_a_problem_and_no_rule(host):
+    problem = parse_rule({"host": host}, "deny", RuleOrigin(label="here"))
+    assert isinstance(problem, Problem)
+    assert "is no host" in problem.message
+
+
+@pytest.mark.parametrize("host", ["a.example", "*.a.example", "a.example:8443", "[::1]:80", "10.0.0.1", "@python"])
+def test_every_spelling_of_a_host_that_sandbox_hosts_takes_is_one(host):
+    assert not isinstance(parse_rule({"host": host}, "deny", RuleOrigin(label="here")), Problem)

@@ -188,7 +188,7 @@ async def test_a_cancelled_call_keeps_what_was_printed(desk):
 
 async def test_a_call_that_ended_before_its_deadline_did_not_time_out(desk):
     """What it left behind may need longer than the deadline; that is not the call's fault."""
-    outcome = await desk.run("(trap '' TERM; sleep $1) & sleep 0.4; exit 0", timeout=0.6)
+    outcome = await desk.run("(trap '' TERM; sleep $1) & sleep 0.1; exit 0", timeout=0.5)
     assert (outcome.exit_code, outcome.timed_out) == (0, False)
     assert desk.alive() == []
 

@@ -63,7 +63,7 @@ async def test_a_value_can_be_waited_for_again_after_a_deadline_and_a_cancellati
 
 async def test_each_is_woken_in_its_time_whoever_was_there_first():
     deadlines, woken = Deadlines(), asyncio.Queue[str]()
-    for name, seconds in (("last", 0.03), ("first", 0.01), ("never", 0.001), ("second", 0.02), ("much later", 60)):
+    for name, seconds in (("last", 0.3), ("first", 0.1), ("never", 0.01), ("second", 0.2), ("much later", 60)):
         number = deadlines.add(seconds, lambda name=name: woken.put_nowait(name))
         if name == "never":
             deadlines.discard(number)

@@ -73,6 +73,17 @@ def test_no_offset_gives_the_rest_of_a_secret_that_became_known_later(tmp_path):
     assert read(tmp_path, handle="a.out", offset=400).startswith(secret[93:120]), "or this would prove nothing"
 
 
+@pytest.mark.parametrize("odd", ["", "x"])
+def test_nor_does_a_find_whose_window_begins_or_ends_inside_of_a_character(tmp_path, odd):
+    secret = "äöüÄÖÜß" * 30
+    (tmp_path / "a.out").write_text(f"{secret}END{odd}\n" + f"BEGIN{odd}{secret}")
+    knowing = replace(context(tmp_path, limit=3000), redactor=Redactor({"KEY": secret}))
+    for wanted in (f"END{odd}", f"BEGIN{odd}"):
+        text = read_on({"handle": "a.out", "find": wanted}, knowing).text
+        assert wanted in text
+        assert not set(text) & set(secret), text
+
+
 def test_many_finds_come_in_parts(tmp_path):
     (tmp_path / "a.out").write_text("".join(f"hit {number}\n" for number in range(120)))
     seen, offset = [], 0

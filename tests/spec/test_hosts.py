@@ -10,6 +10,7 @@ import pytest
 from support import PATIENCE, need_backend
 from toolyard.permissions.grants import default_grants_file
 from toolyard.permissions.verdict import Answer
+from toolyard.process.sandbox.network.hosts import AllowedHosts
 
 pytestmark = pytest.mark.anyio
 ASK = (
@@ -169,3 +170,9 @@ async def test_E11_rules_about_hosts_hold_where_nobody_can_be_asked(yard):
         answers = {host: (await reach(app, host))[0] for host in ("allowed.invalid", "denied.invalid")}
     assert "502 Bad Gateway" in answers["allowed.invalid"]
     assert "the rule 'deny host=denied.invalid' is against it" in answers["denied.invalid"]
+
+
+def test_E11_a_rule_against_a_group_is_against_each_port_of_its_hosts():
+    against = AllowedHosts(["@python", "one.invalid:8443"])
+    assert against.find_against("pypi.org", 80)
+    assert not against.find_against("one.invalid", 80)

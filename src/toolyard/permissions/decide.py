@@ -93,6 +93,10 @@ async def decide_line(text: str, book: RuleBook, site: CallSite, *, wanted: Reac
     decided_by = next((part.rule for part in found.parts if part.decision == found.decision and part.rule), None)
     offers = derive_offers(found, book, site, wanted) if found.decision == "ask" else ()
     if wanted == "outside" and offers:
+        from toolyard.permissions.folders.outside_look import why_answer_is_not_enough
+
+        if why_answer_is_not_enough(text, site):
+            offers = ()
         offers = bound_to_folder(offers, folders_of(text, site), site.workspace)
     return Verdict(
         decision=found.decision, reason=found.reason, rule=decided_by, parts=found.parts, offers=offers, shown=shown

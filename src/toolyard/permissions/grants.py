@@ -62,8 +62,10 @@ class SavedGrants(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         for grant in self.grants:
             if grant.workspace in (None, workspace):
                 rule = {"reach": WITHOUT_REACH, **grant.rule}
-                read = kept_rules if grant.by == ANSWERED else valid_rules
-                found += read([rule], grant.decision, RuleOrigin(label=f"{file}, grant {grant.id}"))
+                is_answer = grant.by == ANSWERED
+                read = kept_rules if is_answer else valid_rules
+                origin = RuleOrigin(label=f"{file}, grant {grant.id}", is_answer=is_answer)
+                found += read([rule], grant.decision, origin)
         return found
 
 

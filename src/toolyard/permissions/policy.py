@@ -105,7 +105,7 @@ async def outside_here(request: PermissionRequest, verdict: Verdict, site: CallS
     if request.plan.command is None or verdict.decision == "deny":
         return verdict
     from toolyard.permissions.folders.call_folder import is_only_inside
-    from toolyard.permissions.folders.outside_look import why_not_unasked
+    from toolyard.permissions.folders.outside_look import why_answer_is_not_enough, why_not_unasked
     from toolyard.permissions.verdict import Judged
 
     if is_only_inside(site.cwd, site.own):
@@ -113,7 +113,9 @@ async def outside_here(request: PermissionRequest, verdict: Verdict, site: CallS
         return replace(verdict, decision="deny", reason=reason, rule=None, offers=())
     if verdict.decision == "ask":
         return verdict
-    why = await why_not_unasked(request.plan.command, site, request.works_inside)
+    by_answer = any(getattr(part.origin, "is_answer", False) for part in verdict.parts)
+    why = why_answer_is_not_enough(request.plan.command, site) if by_answer else None
+    why = why or await why_not_unasked(request.plan.command, site, request.works_inside)
     if why is None:
         return verdict
     why = request.redact(why)
@@ -310,7 +312,7 @@ class RulePolicy:
     def _keep_for_session(self, session: str, rules: Sequence[JsonObject]) -> None:
         from toolyard.permissions.rules import RuleOrigin, kept_rules
 
-        kept = kept_rules(rules, "allow", RuleOrigin(label="allowed for this session"))
+        kept = kept_rules(rules, "allow", RuleOrigin(label="allowed for this session", is_answer=True))
         self._session_rules.setdefault(session, []).extend(kept)
 
     def _site(self, request: PermissionRequest) -> CallSite:

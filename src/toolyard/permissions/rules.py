@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from toolyard.core.problems import Problem
 from toolyard.core.reach import NAMED_REACHES, Reach, is_beyond
+from toolyard.core.regexes import late_pattern
 from toolyard.permissions.paths import PathIndex, parse_path_pattern
 from toolyard.permissions.patterns import (
     ANY_WORD,
@@ -42,10 +43,16 @@ KEYS = frozenset(
 )
 
 
+HOST = late_pattern(r"(?:(?:\*\.)?[^\s/:*.@\[\]][^\s/:*@\[\]]*|\[[0-9A-Fa-f:.%]+\])(?::\d{1,5})?|@[\w-]+")
+"""How a host is spelled in rules, as in `sandbox.hosts`."""
+
+
 class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Where a rule comes from; the line in a file is looked up only when it is shown."""
 
     label: str
+    is_answer: bool = False
+    """Whether it was kept of an answer to a question about one call."""
     document: Document | None = None
     pointer: Pointer = ()
 
@@ -182,6 +189,10 @@ def check_combination(fields: dict[str, Any]) -> dict[str, Any] | Problem:
     """A rule is about a command, about a file that a command touches, or about a tool."""
     of_shell = [key for key in ("command", "write", "read") if key in fields]
     of_tool = [key for key in ("path", "arguments") if fields.get(key)]
+    if "host" in fields and not HOST.fullmatch(fields["host"]):
+        return bad_rule(
+            f"'{fields['host']}' is no host: write 'example.com', '*.example.com', '[::1]:8443' or '@python'"
+        )
     if "host" in fields:
         others = [*of_shell, *of_tool, *(key for key in ("tool", "server") if key in fields)]
         return bad_rule(f"'host' and '{others[0]}' are two rules") if others else fields

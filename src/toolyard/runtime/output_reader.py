@@ -122,9 +122,11 @@ def as_text(fd: int, data: bytes, start: int, context: CallContext) -> str:
     if context.redactor is None or not context.redactor.knows_any:
         return data.decode("utf-8", "replace")
     reach = context.redactor.longest
-    around = os.pread(fd, min(reach, start), max(0, start - reach)), data, os.pread(fd, reach, start + len(data))
-    before, text, after = (part.decode("utf-8", "surrogateescape") for part in around)
-    clean = context.redactor.redact_window(before, text, after)
+    before = os.pread(fd, min(reach, start), max(0, start - reach))
+    # No character is in two of the parts: a secret would not be found that has it. What was cut off a part is in none.
+    first, end = after_continuation(data, 0), len(cut_before(data)[0])
+    parts = before + data[:first], data[first:end], data[end:] + os.pread(fd, reach, start + len(data))
+    clean = context.redactor.redact_window(*(part.decode("utf-8", "surrogateescape") for part in parts))
     return clean.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from support import PATIENCE, need_backend
 from toolyard.app import AgentApplication
+from toolyard.core.tool import ToolCall
 from toolyard.permissions.approval import question_for
+from toolyard.permissions.grants import ANSWERED, GrantStore, default_grants_file
 from toolyard.permissions.verdict import Answer
 from yard import Yard
 
@@ -39,6 +41,8 @@ class Person:
 def yard(tmp_path, monkeypatch):
     """A workspace that is a repository with an origin beside it."""
     need_backend("bubblewrap", "bubblewrap-pids")
+    for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS"):  # of the make that runs the tests
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     work = tmp_path / "work"
     work.mkdir()
@@ -324,3 +328,68 @@ async def test_a_variable_that_a_session_unset_or_changed_is_told_or_is_there(ya
         await run(app, "unset DRY_RUN")
         await outside(app, "printenv DRY_RUN; true")
     assert "unset DRY_RUN" in person.asked[0].more
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "./deploy.sh",
+        "make deploy",
+        "sh deploy.sh",
+        "npx hello",
+        "cargo run",
+        "echo done; ./deploy.sh",
+        "GIT_SSH_COMMAND=./deploy.sh git push",
+        "timeout 5 git push",
+        "git bisect run ./deploy.sh",
+        "git -c core.sshCommand=./deploy.sh push",
+        "echo $(./deploy.sh)",
+    ],
+)
+@pytest.mark.parametrize("scope", ["always", "session"])
+async def test_no_answer_is_kept_for_a_line_that_does_outside_what_files_say(yard, line, scope):
+    person = Person(scope=scope)
+    for name in ("deploy.sh", "Makefile"):
+        (yard.folder / name).write_text("deploy:\n\t@echo done\n" if name == "Makefile" else "echo done\n")
+        (yard.folder / name).chmod(0o755)
+    async with open_app(yard, person) as app:
+        for _ in range(2):
+            await outside(app, line)
+    assert [question.offers for question in person.asked] == [(), ()]
+
+
+async def test_an_answer_that_was_kept_before_for_such_a_line_asks_again(yard):
+    (yard.folder / "deploy.sh").write_text("echo done\n")
+    (yard.folder / "deploy.sh").chmod(0o755)
+    grants = GrantStore(default_grants_file())
+    rule = {"command": "./deploy.sh", "reach": "outside"}
+    grants.add("allow", rule, workspace=str(yard.folder), source="./deploy.sh", by=ANSWERED)
+    person = Person(allowed=False)
+    async with open_app(yard, person) as app:
+        assert (await outside(app, "./deploy.sh")).failure == "denied"
+    assert "may be said by files that tools can write" in person.reasons[0]
+
+
+async def test_a_program_of_the_workspace_that_PATH_leads_to_from_the_folder_is_asked_about(yard, monkeypatch):
+    monkeypatch.setenv("PATH", f"./bin:{os.environ['PATH']}")
+    person = Person(allowed=False)
+    async with open_app(yard, person, "hello") as app:
+        await run(app, "mkdir bin && printf '#!/bin/sh\\necho made\\n' > bin/hello && chmod +x bin/hello")
+        assert (await outside(app, "hello")).failure == "denied"
+    assert "PATH has" in person.reasons[0]
+
+
+async def test_a_call_inside_does_not_wait_without_end_for_a_line_outside(yard):
+    os.mkfifo(yard.folder / "input")
+    async with open_app(yard, Person(allowed=False), "cat input") as app:
+        line = asyncio.ensure_future(app.call_tool("bash", {"command": "cat input", "reach": "outside", "reason": "x"}))
+        while not (work := app._lifecycle.loaded.host.children("work").sandbox).common.inside.is_held:
+            await asyncio.sleep(0.01)
+        call = ToolCall(id="x", name="bash", arguments={"command": "touch made"}, timeout=0.2)
+        results = await asyncio.wait_for(app.call_tools([call], session="another"), PATIENCE)
+        assert results["x"].failure == "denied"
+        assert "has not ended" in results["x"].text
+        assert not (yard.folder / "made").exists()
+        (yard.folder / "input").write_text("said\n")
+        assert (await asyncio.wait_for(line, PATIENCE)).text == "said\n"
+        assert not work.common.inside.is_held

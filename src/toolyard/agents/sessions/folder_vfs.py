@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "toolyard-folder"
 HANDLES = "/proc/self/fd"
-OURS = re.compile(rf"{HANDLES}/\d+/[^/]+(-wal|-journal)?")
+OURS = re.compile(rf"{HANDLES}/\d+/[^/]+\.sqlite(-wal|-journal)?")
 USUAL = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOFOLLOW
 
 

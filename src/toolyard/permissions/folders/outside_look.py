@@ -55,11 +55,40 @@ OBEYED = {
 }
 """For programs that do what files of their folder say, or of one above it: the names of those. Of others that do so,
 and stand in no row, all files of the folder count."""
+SAYS_ALL_ITSELF = names("""
+    : [ cd curl date dirs echo false hostname id kill popd printf pushd pwd sleep test true uname wait whoami
+""")
+"""Programs that do what their words say, and nothing that lies in the folder."""
+GIT_SAYS_ALL = names("branch commit diff fetch log ls-remote pull push remote show status tag")
+"""The commands of git of which all that they obey is looked at."""
 ANY_FILE = "*"
 MOST_ENTRIES = 10_000
 TOKEN = re.compile(r"[\w.+-]+")
 IN_OPTION = re.compile(r"-[A-Za-z]|--[\w-]+=|[\w-]+=")
 """What may stand before a path in its word."""
+
+
+def why_answer_is_not_enough(command: str, site: CallSite) -> str | None:
+    """Why an answer to the question about a line holds for that call alone, when it is to run outside.
+
+    What most programs do is said by files, which tools can write, and no table of them comes to an end. So it is the
+    other way round: an answer is kept for lines of which all that they obey is known.
+    """
+    line = ExpandedLine(read_line(command), site.cwd, site.workspace, site.shell)
+    for each in line.reading().commands:
+        if each.assignments or each.wrapped or not says_all_itself([word.value or "" for word in each.words]):
+            return f"what '{shown(each.name or each.text)}' does outside may be said by files that tools can write"
+    return None
+
+
+def says_all_itself(told: Sequence[str]) -> bool:
+    """Whether nothing but a command's words, or what is looked at, says what it does."""
+    program, rest = program_name(told[0]) if told else "", list(told[1:])
+    if not program or ("/" in told[0] and not os.path.isabs(told[0])):
+        return False
+    while program == "git" and rest[:1] == ["-C"]:
+        rest = rest[2:]
+    return program in SAYS_ALL_ITSELF or (program == "git" and bool(GIT_SAYS_ALL.intersection(rest[:1])))
 
 
 async def why_not_unasked(command: str, site: CallSite, works_inside: Callable[[], Awaitable[bool]]) -> str | None:
@@ -82,6 +111,9 @@ def why_changed(words: Sequence[Word], folder: str, workspace: str) -> str | Non
     """Why a command may do something else in a folder than when it was allowed there."""
     told = [word.value if word.value is not None else word.prefix for word in words]
     programs = list(programs_in(told))
+    if told and "/" not in told[0]:
+        for path in found_from_folder(told[0], folder):
+            return f"'{shown(path)}' would run, since PATH has '{shown(os.path.dirname(path))}' by a relative name"
     for path in run_by(told, folder):
         if is_from_tools(path):
             return f"'{shown(path)}' was changed while tools could write it"
@@ -108,6 +140,16 @@ def run_by(told: Sequence[str], folder: str) -> Iterator[str]:
         path = os.path.normpath(os.path.join(folder, text))
         if ("/" in text or is_reader) and text and os.path.isfile(path):
             yield path
+
+
+def found_from_folder(name: str, folder: str) -> Iterator[str]:
+    """The program that is found by an entry of PATH that is another folder wherever one stands."""
+    for entry in os.environ.get("PATH", "").split(os.pathsep):
+        path = os.path.normpath(os.path.join(folder, entry, name))
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            if not os.path.isabs(entry) and is_from_tools(path):
+                yield path
+            return
 
 
 def folders_named(told: Sequence[str], folder: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -11,6 +10,7 @@ from weakref import WeakSet
 from toolyard.process.process_tree import children_of, is_blocked_in_read, start_time, stat_fields, threads_of
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator
 
 
@@ -52,7 +52,8 @@ class InsideWork:
         self._calls = 0
         """The calls under way that can change the workspace."""
         self._holders = 0
-        self._is_free = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+        """Calls that wait; the event loop is imported after the first keeper has started."""
 
     async def is_under_way(self) -> bool:
         """Whether anything runs that could change the workspace just now, or in a moment.
@@ -60,6 +61,8 @@ class InsideWork:
         What has just ended takes a moment to be gone, and so does a shell to wait for its next line, which the kernel
         tells nobody: so it is looked again for a while.
         """
+        import asyncio
+
         until = time.monotonic() + SETTLES_WITHIN
         while self._calls or any(is_at_work(keeper) for keeper in self.keepers):
             if time.monotonic() > until:
@@ -72,10 +75,18 @@ class InsideWork:
         """Whether calls have to wait."""
         return bool(self._holders)
 
-    async def wait(self) -> None:
-        """Wait until no call is held up any more."""
-        while self._holders:
-            await self._is_free.wait()
+    async def wait(self, within: float) -> bool:
+        """Wait until no call is held up any more; tell whether that came to be in so many seconds."""
+        import asyncio
+
+        try:
+            async with asyncio.timeout(within):
+                while self._holders:
+                    self._waiting.append(asyncio.get_running_loop().create_future())
+                    await self._waiting[-1]
+        except TimeoutError:
+            return False
+        return True
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
@@ -90,13 +101,18 @@ class InsideWork:
     def held(self) -> Iterator[None]:
         """No call begins inside meanwhile."""
         self._holders += 1
-        self._is_free.clear()
         try:
             yield
         finally:
             self._holders -= 1
             if not self._holders:
-                self._is_free.set()
+                self._let_go()
+
+    def _let_go(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
 
 
 def is_at_work(keeper: WatchedKeeper) -> bool:

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from toolyard.files.plain_text import printable
+from toolyard.runtime.call_steps.conditions import CallEnded
+from toolyard.runtime.call_steps.results import not_run
+
+LONGEST_HOLD = 60.0
+"""How many seconds a call waits for a line outside that a rule let run."""
+HELD = (
+    "a line that a rule let run outside of the sandbox has not ended, and nothing may change what it obeys meanwhile; "
+    "wait for it, or end it"
+)
 
 if TYPE_CHECKING:
     from toolyard.core.tool import ToolResult
@@ -25,8 +34,8 @@ async def run_tool(ready: ReadyCall, services: CallServices) -> ToolResult:
     if sandbox is not work:
         return await run_in(sandbox, work, ready)
     inside = work.common.inside
-    if inside.is_held:
-        await inside.wait()
+    if inside.is_held and not await inside.wait(min(ready.context.timeout or LONGEST_HOLD, LONGEST_HOLD)):
+        raise CallEnded(not_run(HELD))
     with inside.call():
         return await run_in(sandbox, work, ready)
 

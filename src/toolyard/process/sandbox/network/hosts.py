@@ -51,7 +51,8 @@ class AllowedHost(msgspec.Struct, frozen=True, kw_only=True):
 
     def forbids(self, name: str, port: int) -> bool:
         """Whether a rule against this host is against that one: without a port it is against each."""
-        return self.covers(name, self.ports[0]) and (port in self.ports or self.ports == PORTS)
+        is_of_group = self.text.startswith("@")
+        return self.covers(name, self.ports[0]) and (is_of_group or port in self.ports or self.ports == PORTS)
 
 
 class AllowedHosts:
