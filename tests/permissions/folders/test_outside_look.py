@@ -393,3 +393,22 @@ async def test_a_call_inside_does_not_wait_without_end_for_a_line_outside(yard):
         (yard.folder / "input").write_text("said\n")
         assert (await asyncio.wait_for(line, PATIENCE)).text == "said\n"
         assert not work.common.inside.is_held
+
+
+async def test_what_a_line_reads_or_writes_outside_by_a_link_of_a_tools_is_asked_about(yard):
+    secret = yard.folder.parent / "secret"
+    secret.write_text("secret")
+    (yard.folder / "notes").write_text("notes\n")
+    (yard.folder / "folder").mkdir()
+    (yard.folder / "folder" / "notes").write_text("notes\n")
+    person = Person(scope="always")
+    async with open_app(yard, person) as app:
+        lines = ("cat notes", "cat folder/notes")
+        for line in (*lines, *lines):
+            assert (await outside(app, line)).text == "notes\n"
+        assert len(person.asked) == 2
+        person.allowed = False
+        await run(app, f"ln -sf {secret} notes; mv folder elsewhere; ln -s {secret.parent} folder")
+        for line in lines:
+            assert (await outside(app, line)).failure == "denied"
+    assert "is a link that was made while tools could" in person.reasons[-1]

@@ -11,6 +11,7 @@ import fnmatch
 import os
 import re
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.bash.syntax.parse import read_line
@@ -23,7 +24,9 @@ from toolyard.permissions.file_access import WorkingFolder
 from toolyard.permissions.offers import RUNS_TARGETS
 from toolyard.permissions.paths import entries_of
 from toolyard.permissions.programs.categories import (
+    ONLY_LOOKS,
     SETTINGS_OF_THE_FOLDER,
+    SPEAKS_ONLY,
     is_carrier,
     is_interpreter,
     is_shell,
@@ -55,9 +58,8 @@ OBEYED = {
 }
 """For programs that do what files of their folder say, or of one above it: the names of those. Of others that do so,
 and stand in no row, all files of the folder count."""
-SAYS_ALL_ITSELF = names("""
-    : [ cd curl date dirs echo false hostname id kill popd printf pushd pwd sleep test true uname wait whoami
-""")
+CHANGES_WHAT_IT_NAMES = names("cp curl date hostname kill mkdir mv popd pushd rm rmdir touch")
+SAYS_ALL_ITSELF = (ONLY_LOOKS | SPEAKS_ONLY | CHANGES_WHAT_IT_NAMES) - {"command"}
 """Programs that do what their words say, and nothing that lies in the folder."""
 GIT_SAYS_ALL = names("branch commit diff fetch log ls-remote pull push remote show status tag")
 """The commands of git of which all that they obey is looked at."""
@@ -117,6 +119,8 @@ def why_changed(words: Sequence[Word], folder: str, workspace: str) -> str | Non
     for path in run_by(told, folder):
         if is_from_tools(path):
             return f"'{shown(path)}' was changed while tools could write it"
+    for link in links_named(told[1:], folder):
+        return f"'{shown(link)}' is a link that was made while tools could"
     for place in dict.fromkeys((folder, *folders_named(told, folder))):
         for program in programs:
             if why := why_obeys_other(program, place, workspace):
@@ -150,6 +154,19 @@ def found_from_folder(name: str, folder: str) -> Iterator[str]:
             if not os.path.isabs(entry) and is_from_tools(path):
                 yield path
             return
+
+
+def links_named(told: Sequence[str], folder: str) -> Iterator[str]:
+    """The links on the way to what a command is given, and in its place, that a tool may have made."""
+    for text in told:
+        for name in (text, IN_OPTION.sub("", text, count=1)):
+            path = os.path.normpath(os.path.join(os.path.realpath(folder), name))
+            if name and os.path.realpath(path) != path:
+                yield from filter(is_link_from_tools, (path, *map(str, Path(path).parents)))
+
+
+def is_link_from_tools(path: str) -> bool:
+    return os.path.islink(path) and may_be_from_tools(path, os.lstat(path))
 
 
 def folders_named(told: Sequence[str], folder: str) -> Iterator[str]:
