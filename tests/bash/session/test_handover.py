@@ -25,10 +25,9 @@ NAMES = "a b c d e list map number fixed out upper unset_one"
 
 def dump_of(script: str, folder, env=None) -> bytes:
     command = f"{script}\numask; declare -p; declare -F; alias -p; trap -p"
-    bash = shutil.which("bash") or "bash"
-    return subprocess.run(
-        [bash, "--norc", "-c", command], capture_output=True, cwd=folder, timeout=PATIENCE, check=True, env=env
-    ).stdout
+    argv = [shutil.which("bash") or "bash", "--norc", "-c", command]
+    env = {**os.environ} if env is None else env  # without what a library of another test has set for itself
+    return subprocess.run(argv, capture_output=True, cwd=folder, timeout=PATIENCE, check=True, env=env).stdout
 
 
 def test_every_kind_of_value_is_the_same_in_the_next_shell(tmp_path):
