@@ -73,7 +73,7 @@ async def editing(app: AgentApplication, folder: Path) -> AsyncIterator[Row | No
             await call()
             times.append(time.perf_counter() - started)
     yield row("edit of a 1 MB file", statistics.median(ours), statistics.median(floor), "read and write by tools", 1.5)
-    yield row("the work of an edit of 1 MB, without the call", *work_alone(folder), "read, write, move", 1.5)
+    yield row("the work of an edit of 1 MB, without the call", *work_alone(folder), "read, write, move", None)
     yield row("the whole call beside the disk alone", *await interleave(ROUNDS, edit, bare), "read, write, move", None)
     yield Note(
         "An edit as a whole call is beside what a model does without one: read the file and write it whole, by the "

@@ -39,7 +39,8 @@ def edited(file: FileText, edits: list[dict[str, Any]]) -> Replacement:
     """The text after all edits, each made in what the one before left."""
     done = Replacement(file.text, 0, len(file.text), len(file.text))
     # As it was read: an edit may take away the last of its ends of lines, and the next one bring new ones.
-    newline = file.newline if "\r\n" in file.text else None
+    has_crlf = "\r" in file.text and "\r\n" in file.text  # one character is looked for much faster than two
+    newline = file.newline if has_crlf else None
     for number, edit in enumerate(edits, start=1):
         where = f"edit {number}: " if len(edits) > 1 else ""
         try:
