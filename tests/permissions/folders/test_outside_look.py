@@ -383,8 +383,9 @@ async def test_a_call_inside_does_not_wait_without_end_for_a_line_outside(yard):
     os.mkfifo(yard.folder / "input")
     async with open_app(yard, Person(allowed=False), "cat input") as app:
         line = asyncio.ensure_future(app.call_tool("bash", {"command": "cat input", "reach": "outside", "reason": "x"}))
-        while not (work := app._lifecycle.loaded.host.children("work").sandbox).common.inside.is_held:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(PATIENCE):
+            while not (work := app._lifecycle.loaded.host.children("work").sandbox).common.inside.is_held:
+                await asyncio.sleep(0.01)
         call = ToolCall(id="x", name="bash", arguments={"command": "touch made"}, timeout=0.2)
         results = await asyncio.wait_for(app.call_tools([call], session="another"), PATIENCE)
         assert results["x"].failure == "denied"
